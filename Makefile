@@ -1,0 +1,46 @@
+# c2s: `make demo` and `make test` do all set-up themselves, from a fresh clone with Python 3.11.
+PYTHON ?= python3.11
+BIN := .venv/bin
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench paper clean
+
+help: ## what this file can do
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: .venv/ready ## the virtual environment with pinned dependencies
+
+.venv/ready: pyproject.toml requirements.lock
+	@if command -v $(PYTHON) >/dev/null; then python=$(PYTHON); else python=python3; fi; \
+	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "c2s needs Python 3.11: make PYTHON=/path/to/python3.11"; exit 1; }; \
+	test -x $(BIN)/python || $$python -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	@touch $@
+
+demo: setup ## learn real digits from labels of which 40 % are wrong
+	$(BIN)/python -m c2s demo
+
+test: check ## everything that must hold: format, lint, types, import law, tests
+
+check: setup ## the same, under its other name
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+format: setup ## put the code in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## speed and memory, as medians of interleaved ratios
+	$(BIN)/python tests/bench/pair_loss.py
+	$(BIN)/python tests/bench/step.py
+	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/startup.py
+
+paper: setup ## the paper's experiments that the data at hand allow; resumes, prints tables
+	$(BIN)/python -m c2s paper --all
+
+clean: ## remove what can be made again
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
