@@ -1,0 +1,38 @@
+"""Class2Simi: learning from noisy labels by way of noisy similarities (Wu, Xia et al., ICML 2021).
+
+| symbol of the paper          | here                                             |
+|------------------------------|--------------------------------------------------|
+| T_c, class transition        | `estimation.*`, `matrices.*`                     |
+| T_s, similarity transition   | `transition.similarity_from_class`               |
+| noise rates, Theorem 2       | `transition.noise_rates`                         |
+| H, similarity labels         | `pairs.similarity_labels`                        |
+| S, similarity posterior      | `pairs.similarity_posterior`                     |
+| L_c2s, Forward               | `losses.forward_pairs`                           |
+| L_c2s, Reweight              | `losses.reweight_pairs`                          |
+| f, the clean classifier      | `nets.*`, `predictor.Predictor`                  |
+| Algorithm 1                  | `pipeline.run`                                   |
+| the noise of section 4       | `noise.symmetric`, `noise.random_dominant`       |
+
+Importing the package loads neither torch nor scikit-learn: what needs them is loaded on first use.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from c2s.estimator import Class2SimiClassifier
+    from c2s.predictor import Predictor
+
+__all__ = ["Class2SimiClassifier", "Predictor"]
+
+
+def __getattr__(name: str) -> Any:
+    match name:
+        case "Class2SimiClassifier":
+            from c2s.estimator import Class2SimiClassifier
+
+            return Class2SimiClassifier
+        case "Predictor":
+            from c2s.predictor import Predictor
+
+            return Predictor
+    raise AttributeError(f"module 'c2s' has no attribute {name!r}")

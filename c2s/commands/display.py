@@ -1,0 +1,112 @@
+"""What a person sees in a terminal: progress bars, matrices as coloured tables, a run's summary."""
+
+import types
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from c2s import result, training
+
+MOST_CLASSES = 20  # wider matrices are shown as their largest confusions
+
+
+class Bars:
+    """A progress bar per phase, with the latest noisy-validation accuracy beside it."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description:<16}"),
+            BarColumn(bar_width=30),
+            TextColumn("epoch {task.fields[epoch]}"),
+            TextColumn("{task.fields[metrics]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, progress: training.Progress) -> None:
+        """Take a report from training."""
+        if progress.phase not in self._tasks:
+            self._tasks[progress.phase] = self._progress.add_task(
+                progress.phase, total=progress.epochs, epoch="", metrics=""
+            )
+        task = self._tasks[progress.phase]
+        self._progress.update(
+            task, completed=progress.epoch + progress.fraction, epoch=f"{progress.epoch}/{progress.epochs}"
+        )
+        if "accuracy" in progress.metrics:
+            agreed = progress.metrics["accuracy"]
+            self._progress.update(task, metrics=f"agrees with {agreed:.1%} of held-out noisy labels")
+
+
+def matrix_table(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
+    """T_c as a heat map, or its largest confusions where the classes are too many to print."""
+    if len(classes) > MOST_CLASSES:
+        return _confusions(T_c, classes)
+    table = Table(title="T_c: rows are true classes, columns the labels they were given", title_justify="left")
+    table.add_column("true \\ given", style="bold")
+    for name in classes:
+        table.add_column(Text(name), justify="right")
+    for name, row in zip(classes, T_c, strict=True):
+        table.add_row(Text(name), *(_cell(value) for value in row))
+    return table
+
+
+def _cell(value: float) -> Text:
+    depth = int(255 * (1 - min(1.0, float(value)) ** 0.5))  # the root lets small confusions show
+    ink = "black" if depth > 110 else "white"
+    return Text(f"{value:.3f}", style=f"{ink} on rgb({depth},{depth},255)")
+
+
+def _confusions(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
+    table = Table(title=f"T_c: the largest of {len(classes)}² confusions", title_justify="left")
+    for name in ("true class", "given label", "how often"):
+        table.add_column(name)
+    away = T_c - np.diag(np.diag(T_c))
+    for flat in np.argsort(away, axis=None)[::-1][:MOST_CLASSES]:
+        i, j = divmod(int(flat), len(classes))
+        table.add_row(Text(classes[i]), Text(classes[j]), f"{T_c[i, j]:.3f}")
+    return table
+
+
+def similarity_table(t00: float, t01: float, t10: float, t11: float) -> Table:
+    """T_s with its rows and columns named, since their order differs between paper and code."""
+    table = Table(title="T_s: the same for pairs of rows", title_justify="left")
+    for name in ("true \\ given", "dissimilar", "similar"):
+        table.add_column(name)
+    table.add_row("dissimilar", f"{t00:.4f}", f"{t01:.4f}")
+    table.add_row("similar", f"{t10:.4f}", f"{t11:.4f}")
+    return table
+
+
+def show_noise(console: Console, found: result.Result, classes: Sequence[str]) -> None:
+    """The matrices, the noise rates and what to beware of."""
+    console.print(matrix_table(found.T_c, classes))
+    (t00, t01), (t10, t11) = found.T_s.tolist()
+    console.print(similarity_table(t00, t01, t10, t11))
+    show_rates(console, found.rates.class_, found.rates.similarity, found.estimator)
+    for note in found.notes:
+        console.print(Text(f"note: {note}", style="yellow"))
+
+
+def show_rates(console: Console, class_rate: float, similarity_rate: float, estimator: str) -> None:
+    """One line: how wrong the class labels are, and how wrong the similarity labels made of them."""
+    console.print(
+        f"labels wrong: [bold]{class_rate:.1%}[/] of classes -> [bold]{similarity_rate:.1%}[/] of pairs"
+        f" (T_c by {estimator})"
+    )

@@ -1,0 +1,83 @@
+"""`c2s train FILE --label COLUMN`: from a file with wrong labels to a model folder, without any service."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from c2s import config, errors
+
+ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "volmin")
+
+
+def add(commands: Any) -> None:
+    """Add the command and its options."""
+    command = commands.add_parser("train", help="train on a CSV, JSON lines, Parquet or NPZ file")
+    command.add_argument("file", type=Path)
+    command.add_argument("--label", required=True, help="the column (or NPZ array) with the noisy labels")
+    command.add_argument("--text", help="the column with text, if it is not recognised")
+    command.add_argument("--id", help="a column that names the rows")
+    command.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out")
+    command.add_argument("--word-vectors", type=Path, help="average these vectors instead of learning an embedding")
+    command.add_argument("--method", default=None, help="default: f-class2simi")
+    command.add_argument("--net", default=None, help="default: chosen by kind and size of the data")
+    command.add_argument("--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS))
+    command.add_argument("--epochs", type=int, nargs=2, metavar=("STAGE1", "STAGE2"), default=(None, None))
+    command.add_argument("--seed", type=int, default=None)
+    command.add_argument("--config", type=Path, help="a JSON file with any of the settings; options win over it")
+    command.add_argument("--device", default="auto")
+    command.add_argument("--out", type=Path, default=Path("c2s-run"), help="the run's folder (default: c2s-run)")
+    command.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Train, show progress and the noise report, and say where the model is."""
+    settings = settings_from(chosen)
+    from rich.console import Console
+
+    from c2s import files, pipeline
+    from c2s.commands import display
+
+    console = Console()
+    dataset = files.read(
+        chosen.file,
+        label=chosen.label,
+        text=chosen.text,
+        id=chosen.id,
+        drop=chosen.drop,
+        word_vectors=chosen.word_vectors,
+    )
+    console.print(f"{len(dataset)} rows of {dataset.kind}, {len(dataset.classes)} classes", highlight=False)
+    with display.Bars(console) as bars:
+        found = pipeline.run(dataset, settings, chosen.out, device=chosen.device, report=bars)
+    display.show_noise(console, found, dataset.classes)
+    console.print("model: ", end="")
+    console.print(str(found.folder), markup=False, highlight=False, soft_wrap=True)
+
+
+def settings_from(chosen: argparse.Namespace) -> config.TrainConfig:
+    """The config file with the options laid over it."""
+    raw: dict[str, Any] = _json(chosen.config) if chosen.config else {}
+    if not isinstance(raw, dict):
+        raise errors.InvalidConfig(f"{chosen.config}: a JSON object is needed")
+    for name in ("method", "net", "seed"):
+        if getattr(chosen, name) is not None:
+            raw[name] = getattr(chosen, name)
+    for name, epochs in zip(("stage1", "stage2"), chosen.epochs, strict=True):
+        if epochs is not None:
+            defaults = getattr(config.TrainConfig(), name).model_dump(exclude_unset=True)
+            raw[name] = defaults | raw.get(name, {}) | {"epochs": epochs}
+    if chosen.transition in ESTIMATORS:
+        raw["transition"] = {"estimator": chosen.transition}
+    elif chosen.transition is not None:
+        raw["transition"] = {"matrix": _json(Path(chosen.transition))}
+    return config.TrainConfig.parse(raw)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise errors.InvalidConfig(f"{path}: cannot be read ({exc.strerror})") from exc
+    except ValueError as exc:
+        raise errors.InvalidConfig(f"{path}: not JSON ({exc})") from exc

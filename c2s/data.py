@@ -1,0 +1,246 @@
+"""The canonical dataset: rows as one array (or sparse bags), noisy labels as class indices, immutable.
+
+On disk it is a folder that appears whole: `x.npy` (uint8 images, float32 vectors) or `indptr.npy`, `indices.npy`,
+`weights.npy` (bags of terms), `vectors.npy` (word vectors, if the user brought some), `y.npy`, `rows.arrow`
+(the user's row ids and raw labels) and `meta.json`. Arrays are memory-mapped when read.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from c2s import errors, folders, streams
+from c2s.nets.shape import Shape
+
+FORMAT = 1
+Kind = Literal["image", "vectors", "tabular", "text"]
+Label = str | int | float | bool
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Sparse rows: row i holds `indices[indptr[i]:indptr[i + 1]]` with `weights` alongside, out of `width` terms."""
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Self:
+        """The bags of these rows, in this order."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        inside = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)  # position inside each bag
+        flat = np.repeat(self.indptr[rows], lengths) + inside
+        return type(self)(indptr, self.indices[flat], self.weights[flat], self.width)
+
+
+Inputs = npt.NDArray[Any] | Bags
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows with noisy labels; `labels[k]` is the user's own value for class k and `classes[k]` its name."""
+
+    x: Inputs
+    y: Labels
+    labels: tuple[Label, ...]
+    kind: Kind
+    ids: tuple[str, ...] | None = None  # the user's row ids; None: the row number
+    encoding: dict[str, Any] = field(default_factory=dict)  # how raw rows became x (see c2s.encoding)
+    vectors: npt.NDArray[np.float32] | None = None  # the user's word vectors, one per term
+
+    def __post_init__(self) -> None:
+        _check(self)
+        for array in (self.x, self.y):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names, in the order of the matrices."""
+        return tuple(str(label) for label in self.labels)
+
+    @property
+    def shape(self) -> Shape:
+        """What a net must know about the rows."""
+        if isinstance(self.x, Bags):
+            return Shape(kind="text", classes=len(self.labels), width=self.x.width)
+        if self.kind == "image":
+            height, width, *rest = self.x.shape[1:]
+            image = (height, width, rest[0] if rest else 1)
+            return Shape(kind="image", classes=len(self.labels), image=image)
+        return Shape(kind=self.kind, classes=len(self.labels), width=self.x.shape[1])
+
+    def digest(self) -> str:
+        """A hash of rows and labels, for the manifest."""
+        parts = [self.x.indptr, self.x.indices, self.x.weights] if isinstance(self.x, Bags) else [self.x]
+        total = hashlib.sha256(repr((self.kind, self.labels)).encode())
+        for array in (*parts, self.y):
+            total.update(f"{array.dtype}{array.shape}".encode())
+            for start in range(0, len(array), 65_536):  # bounded memory over a memory map
+                total.update(np.ascontiguousarray(array[start : start + 65_536]).data)
+        return total.hexdigest()
+
+
+def _check(dataset: Dataset) -> None:
+    if len(dataset.y) == 0:
+        raise errors.InvalidDataset("the dataset has no rows")
+    if len(dataset.x) != len(dataset.y):
+        raise errors.InvalidDataset(f"{len(dataset.x)} rows but {len(dataset.y)} labels")
+    if len(dataset.labels) < 2:
+        raise errors.InvalidDataset(f"at least two classes are needed, found {len(dataset.labels)} class")
+    if dataset.y.min() < 0 or dataset.y.max() >= len(dataset.labels):
+        raise errors.InvalidDataset("a label lies outside the classes")
+    if isinstance(dataset.x, np.ndarray):
+        _check_array(dataset.x, dataset.kind)
+
+
+def _check_array(x: npt.NDArray[Any], kind: Kind) -> None:
+    if kind == "image":
+        if x.dtype != np.uint8 or x.ndim not in (3, 4):
+            raise errors.InvalidDataset("images are uint8 arrays of shape (rows, height, width[, channels])")
+        return
+    if x.ndim != 2 or x.dtype != np.float32:
+        raise errors.InvalidDataset("vectors are float32 arrays of shape (rows, width)")
+    for start in range(0, len(x), 65_536):  # bounded memory over a memory map
+        bad = ~np.isfinite(x[start : start + 65_536]).all(axis=1)
+        if bad.any():
+            raise errors.InvalidDataset(
+                f"row {start + int(bad.argmax())} holds NaN, an infinity or no float32"
+            )
+
+
+def index_labels(raw: Sequence[Label] | npt.NDArray[Any]) -> tuple[Labels, tuple[Label, ...]]:
+    """Class indices and the sorted distinct labels; labels keep the user's own type."""
+    values, y = np.unique(np.asarray(raw), return_inverse=True)
+    if values.dtype.kind not in "iubUSf":
+        raise errors.InvalidDataset("labels must be strings, integers or booleans")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise errors.InvalidDataset("a label is missing (NaN) or infinite")
+    return y.astype(np.int64).reshape(-1), tuple(values.tolist())
+
+
+def from_arrays(
+    x: npt.ArrayLike, y: Sequence[Label] | npt.NDArray[Any], *, ids: tuple[str, ...] | None = None
+) -> Dataset:
+    """A dataset from arrays in memory: (n, d) numbers are vectors, (n, h, w[, c]) are images."""
+    indices, labels = index_labels(y)
+    rows, kind = as_inputs(x)
+    return Dataset(rows, indices, labels, kind, ids)
+
+
+def as_inputs(x: npt.ArrayLike) -> tuple[npt.NDArray[Any], Kind]:
+    """Numbers as the nets take them: uint8 images or float32 vectors."""
+    array = np.asarray(x)
+    if array.dtype.kind not in "buif":
+        raise errors.InvalidDataset(f"rows must be numbers, not {array.dtype}")
+    if array.ndim in (3, 4):
+        if array.dtype != np.uint8:
+            if array.dtype.kind != "f" or array.min() < 0 or array.max() > 1:
+                raise errors.InvalidDataset("images are uint8, or floats between 0 and 1")
+            array = np.rint(array * 255).astype(np.uint8)
+        return array, "image"
+    if array.ndim != 2:
+        raise errors.InvalidDataset(
+            f"rows must be vectors or images, not an array of {array.ndim} dimensions"
+        )
+    with np.errstate(over="ignore"):  # what does not fit float32 becomes infinite and is refused by the check
+        return array.astype(np.float32), "vectors"
+
+
+def split(y: Labels, share: float, *, seed: int) -> tuple[Labels, Labels]:
+    """Stratified (train, validation) row numbers; every class keeps at least one training row."""
+    rng = streams.numpy(seed, "split")
+    held = [_held(rng.permutation(np.flatnonzero(y == k)), share) for k in np.unique(y)]
+    validation = np.sort(np.concatenate(held))
+    if len(validation) == 0:  # too few rows per class to stratify
+        validation = np.sort(rng.permutation(len(y))[: max(1, round(share * len(y)))])
+    if len(validation) >= len(y):
+        raise errors.InvalidDataset("too few rows to hold any out for validation")
+    return np.setdiff1d(np.arange(len(y)), validation), validation
+
+
+def _held(members: Labels, share: float) -> Labels:
+    return members[: min(len(members) - 1, round(share * len(members)))]
+
+
+def folds(y: Labels, count: int, *, seed: int) -> Labels:
+    """A fold number for every row, stratified by label."""
+    rng = streams.numpy(seed, "folds")
+    order = rng.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]  # classes one after the other, shuffled inside
+    numbers = np.empty(len(y), dtype=np.int64)
+    numbers[order] = np.arange(len(y)) % count
+    return numbers
+
+
+def save(dataset: Dataset, folder: Path) -> None:
+    """Write the dataset; it appears whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.feather
+
+    with folders.whole(folder) as part:
+        for name, array in _arrays(dataset).items():
+            np.save(part / f"{name}.npy", array, allow_pickle=False)
+        ids = dataset.ids or tuple(map(str, range(len(dataset))))
+        raw = [dataset.classes[k] for k in dataset.y]
+        pyarrow.feather.write_feather(pa.table({"id": list(ids), "label": raw}), part / "rows.arrow")
+        meta = {
+            "format": FORMAT,
+            "kind": dataset.kind,
+            "rows": len(dataset),
+            "labels": list(dataset.labels),
+            "width": dataset.x.width if isinstance(dataset.x, Bags) else None,
+            "encoding": dataset.encoding,
+            "sha256": {file.name: folders.digest(file) for file in sorted(part.iterdir())},
+        }
+        folders.write_json(part / "meta.json", meta)
+
+
+def _arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
+    found: dict[str, npt.NDArray[Any]] = {"y": dataset.y}
+    if isinstance(dataset.x, Bags):
+        found |= {"indptr": dataset.x.indptr, "indices": dataset.x.indices, "weights": dataset.x.weights}
+    else:
+        found["x"] = dataset.x
+    if dataset.vectors is not None:
+        found["vectors"] = dataset.vectors
+    return found
+
+
+def load(folder: Path) -> Dataset:
+    """Open a saved dataset without reading its rows: arrays stay on the disk until they are used."""
+    import pyarrow.feather
+
+    meta = folders.read_json(folder / "meta.json")
+    if meta["format"] != FORMAT:
+        raise errors.InvalidDataset(
+            f"dataset format {meta['format']} is not known, this version reads {FORMAT}"
+        )
+    arrays = {
+        name.removesuffix(".npy"): np.load(folder / name, mmap_mode="r", allow_pickle=False)
+        for name in meta["sha256"]
+        if name.endswith(".npy")
+    }
+    x: Inputs
+    if meta["width"] is None:
+        x = arrays["x"]
+    else:
+        x = Bags(arrays["indptr"], arrays["indices"], arrays["weights"], meta["width"])
+    rows = pyarrow.feather.read_table(folder / "rows.arrow", columns=["id"])
+    ids = tuple(rows["id"].to_pylist())
+    y = np.array(arrays["y"])
+    return Dataset(x, y, tuple(meta["labels"]), meta["kind"], ids, meta["encoding"], arrays.get("vectors"))

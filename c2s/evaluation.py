@@ -1,0 +1,31 @@
+"""Sweeps over rows with a net that does not learn: posteriors and accuracy."""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from c2s import batches, data
+
+SWEEP = 1000  # rows per evaluation batch
+Labels = npt.NDArray[np.int64]
+
+
+@torch.inference_mode()
+def posterior(
+    net: nn.Module, source: batches.Source, rows: Labels | None = None
+) -> npt.NDArray[np.float64]:
+    """Softmax outputs (n, c) of the net in evaluation mode, on inputs as they are."""
+    mode = net.training
+    net.eval()
+    numbers = torch.from_numpy(np.array(rows)) if rows is not None else torch.arange(len(source))
+    parts = [net(source.gather(part)).softmax(1).float().cpu() for part in numbers.split(SWEEP)]
+    net.train(mode)
+    probs = torch.cat(parts).double()
+    return (probs / probs.sum(1, keepdim=True)).numpy()
+
+
+def accuracy(net: nn.Module, inputs: data.Inputs, y: Labels, device: str = "cpu") -> float:
+    """The share of rows whose class the net gets right."""
+    probs = posterior(net, batches.Source(inputs, torch.device(device)))
+    return float((probs.argmax(1) == y).mean())

@@ -1,0 +1,139 @@
+"""What stage 1 reveals about the labels: out-of-sample posteriors, T_c by several estimators, and the choice.
+
+On large data a short stage 1 has not learnt the labels by heart and its own posteriors serve; on small data K nets
+judge the rows they have not seen. Where stage 1 is mostly right counting is the best estimator; where it wavers
+between two classes (pair flip near one half) no single pass over its posteriors can tell T, and T is learnt jointly
+with the classifier.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from c2s import config, data, estimation, evaluation, folders, transition
+from c2s.matrices import Matrix
+from c2s.methods.ce import CrossEntropy
+from c2s.methods.method import Evidence
+from c2s.methods.volmin import VolMin
+from c2s.training import Fitted
+from c2s.workbench import Workbench, no_evidence
+
+WAVERING = 0.3  # share of ambiguous rows above which stage 1 does not know the classes
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The chosen T_c with its alternatives, and the net that stage 2 starts from."""
+
+    estimator: str
+    evidence: Evidence
+    alternatives: dict[str, Matrix]
+    flagged: tuple[int, ...]  # classes without evidence: their row is the identity
+    ambiguity: float
+    start: Fitted  # the phase whose net stage 2 starts from
+
+
+def study(bench: Workbench, stage1: Fitted) -> Findings:
+    """Estimate T_c in every way that needs no further training, choose, and learn it jointly if it takes that."""
+    posterior = _posterior(bench, stage1.net)
+    used = bench.holdout if _uses_holdout(bench.config) else np.arange(len(bench.dataset))
+    estimates = _estimates(posterior[used], bench.dataset.y[used], bench.config)
+    joint = estimation.confident_joint(posterior, bench.dataset.y)
+    alternatives = {name: found.T for name, found in estimates.items()}
+    ambiguity = estimation.ambiguity(evaluation.posterior(stage1.net, bench.source, bench.holdout))
+    estimator, start = _chosen(bench.config, ambiguity), stage1
+    if estimator == "given" and isinstance(bench.config.transition, config.Given):
+        alternatives["given"] = transition.check(bench.config.transition.matrix)
+    if estimator == "volmin":
+        start = _learn(bench, stage1.net)
+        alternatives["volmin"] = start.T_c
+    T_c = alternatives[estimator]
+    priors = transition.clean_priors(T_c, np.bincount(bench.dataset.y, minlength=len(T_c)))
+    evidence = Evidence(bench.dataset.y, T_c, priors, joint.suspects)
+    flagged = estimates[estimator].flagged if estimator in estimates else ()
+    return Findings(estimator, evidence, alternatives, flagged, ambiguity, start)
+
+
+def _chosen(chosen: config.TrainConfig, ambiguity: float) -> str:
+    if isinstance(chosen.transition, config.Given):
+        return "given"
+    if chosen.transition.estimator != "auto":
+        return chosen.transition.estimator
+    if ambiguity <= WAVERING or isinstance(chosen.method, config.VolMin):  # which learns T itself, in stage 2
+        return "confident-joint"
+    return "volmin"
+
+
+def _uses_holdout(chosen: config.TrainConfig) -> bool:
+    return isinstance(chosen.transition, config.Estimate) and chosen.transition.posteriors == "validation"
+
+
+def _posterior(bench: Workbench, stage1: nn.Module) -> npt.NDArray[np.float64]:
+    """Stage 1's posterior of every row (n, c), kept in the run's folder; cross-fitted if so configured."""
+    kept = bench.folder / "posterior"
+    if kept.exists():
+        return np.load(kept / "posterior.npy", allow_pickle=False)
+    posterior = evaluation.posterior(stage1, bench.source)
+    chosen = bench.config.transition
+    if isinstance(chosen, config.Estimate) and chosen.posteriors == "k-fold":
+        _cross_fit(bench, posterior, folds=chosen.folds)
+    with folders.whole(kept) as part:
+        np.save(part / "posterior.npy", posterior, allow_pickle=False)
+    return posterior
+
+
+def _cross_fit(bench: Workbench, posterior: npt.NDArray[np.float64], *, folds: int) -> None:
+    """Fill the training rows of `posterior` from nets that have not seen them; held-out rows are unseen already."""
+    numbers = data.folds(bench.dataset.y[bench.train], folds, seed=bench.config.seed)
+    for fold in range(folds):
+        unseen, seen = bench.train[numbers == fold], bench.train[numbers != fold]
+        name = f"fold-{fold + 1}"
+        fitted = bench.fit(
+            name,
+            CrossEntropy(),
+            bench.fresh_net(name),
+            stage=bench.config.stage1,
+            evidence=no_evidence(bench.dataset),
+            rows=seen,
+        )
+        posterior[unseen] = evaluation.posterior(fitted.net, bench.source, unseen)
+
+
+def _estimates(
+    posterior: npt.NDArray[np.float64], y: data.Labels, chosen: config.TrainConfig
+) -> dict[str, estimation.Estimated]:
+    names: tuple[config.Estimator, ...] = ("anchors", "mean-posterior", "dual-t", "confident-joint")
+    percentile = chosen.transition.percentile if isinstance(chosen.transition, config.Estimate) else 97.0
+    return {name: _estimate(name, posterior, y, percentile=percentile) for name in names}
+
+
+def _estimate(
+    name: config.Estimator, posterior: npt.NDArray[np.float64], y: data.Labels, *, percentile: float
+) -> estimation.Estimated:
+    match name:
+        case "anchors":
+            return estimation.anchors(posterior, percentile)
+        case "mean-posterior":
+            return estimation.mean_posterior(posterior)
+        case "dual-t":
+            return estimation.dual_t(posterior, y, percentile)
+        case "confident-joint":
+            return estimation.confident_joint(posterior, y)
+        case "volmin":
+            raise ValueError("volmin is learnt, not read off posteriors")
+        case other:
+            assert_never(other)
+
+
+def _learn(bench: Workbench, stage1: nn.Module) -> Fitted:
+    """T learnt jointly with the classifier, from stage 1's weights on."""
+    defaults = config.VolMin()
+    epochs = bench.config.transition.epochs if isinstance(bench.config.transition, config.Estimate) else None
+    stage = bench.config.stage1.model_copy(
+        update={"epochs": epochs, "schedule": config.Cosine(), "keep": "last"}
+    )
+    method = VolMin(defaults.learning_rate, defaults.volume)
+    return bench.fit("joint", method, stage1, stage=stage, evidence=no_evidence(bench.dataset))

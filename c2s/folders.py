@@ -1,0 +1,52 @@
+"""Folders that appear whole: written under a temporary name, flushed to the disk, then renamed."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+@contextlib.contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; on a clean exit it becomes `folder`, on an error it leaves nothing."""
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        yield part
+        for file in part.iterdir():
+            _flush(file)
+        _flush(part)
+        part.replace(folder)  # refuses a folder that holds anything: a published one never changes
+        _flush(folder.parent)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write plain data; numbers that JSON does not know (NaN, infinities) are refused."""
+    path.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read what `write_json` wrote."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def digest(path: Path) -> str:
+    """The sha256 of a file, read in bounded memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,24 @@
+"""Meta classification likelihood: the pair loss without correction (Hsu et al. 2019)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from c2s import losses, matrices
+from c2s.methods.method import Evidence
+
+
+@dataclass(frozen=True)
+class Mcl:
+    diagonal: float
+
+    def targets(self, evidence: Evidence) -> npt.NDArray[np.int64]:
+        return evidence.y
+
+    def transition(self, evidence: Evidence) -> matrices.Fixed:
+        return matrices.Fixed(np.eye(evidence.classes))
+
+    def loss(self, logits: Tensor, targets: Tensor, T: Tensor) -> Tensor:
+        return losses.mcl(logits, targets, diagonal=self.diagonal)

@@ -1,0 +1,24 @@
+"""Class2Simi on top of selection: the pair loss on the rows that the confident joint leaves unsuspected."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from c2s import losses, matrices
+from c2s.methods.method import Evidence, kept_targets
+
+
+@dataclass(frozen=True)
+class PruneSimi:
+    diagonal: float
+
+    def targets(self, evidence: Evidence) -> npt.NDArray[np.int64]:
+        return kept_targets(evidence)
+
+    def transition(self, evidence: Evidence) -> matrices.Fixed:
+        return matrices.Fixed(np.eye(evidence.classes))
+
+    def loss(self, logits: Tensor, targets: Tensor, T: Tensor) -> Tensor:
+        return losses.mcl(logits, targets, diagonal=self.diagonal)

@@ -1,0 +1,78 @@
+"""Algorithm 1 of the paper, one statement a step, resumable at every epoch of every step."""
+
+from pathlib import Path
+
+import numpy as np
+
+from c2s import config, data, errors, evaluation, findings, result, training, transition, workbench
+from c2s.findings import Findings
+from c2s.methods import choice
+from c2s.methods.ce import CrossEntropy
+from c2s.workbench import Workbench
+
+CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
+
+
+def run(
+    dataset: data.Dataset,
+    chosen: config.TrainConfig,
+    folder: Path,
+    *,
+    device: str = "cpu",
+    report: training.Report = training.quiet,
+    probe: training.Probe | None = None,
+) -> result.Result:
+    """Train on noisy labels in two stages; a folder that holds part of this run is taken up where it stopped."""
+    bench = workbench.open_bench(dataset, chosen, folder, device=device, report=report, probe=probe)
+    stage1 = bench.fit(
+        "stage1",
+        CrossEntropy(),
+        bench.fresh_net(),
+        stage=bench.config.stage1,
+        evidence=workbench.no_evidence(dataset),
+    )
+    found = findings.study(bench, stage1)  # T_c, and from it what the method needs
+    refuse_hidden(bench.config.method, found)
+    stage2 = second_stage(bench, found)
+    kept = best(bench, [stage2, found.start, stage1])
+    return result.publish(bench, found, kept)
+
+
+def refuse_hidden(method: config.MethodConfig, found: Findings) -> None:
+    """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
+    if not isinstance(method, config.ForwardSimi | config.ReweightSimi) or method.correction == "exact":
+        return
+    T_s = transition.similarity_from_class(found.evidence.T_c, found.evidence.priors)
+    if T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP:
+        raise errors.NotLearnable(
+            f"the noise hides which pairs are similar (T_s11 {T_s[1, 1]:.3f}, T_s01 {T_s[0, 1]:.3f});"
+            ' choose correction "exact" or the method "forward"'
+        )
+
+
+def second_stage(bench: Workbench, found: Findings) -> training.Fitted:
+    """The method from stage 1's weights on; Revision runs Reweight first and then revises T."""
+    method, stage = bench.config.method, bench.config.stage2
+    start = found.start.net
+    if isinstance(method, config.Revision):
+        first = choice.build(config.Reweight(max_weight=method.max_weight))
+        start = bench.fit("stage2-reweight", first, start, stage=stage, evidence=found.evidence).net
+        gently = {"learning_rate": method.learning_rate, "schedule": config.Constant()}
+        stage = stage.model_copy(update=gently | {"epochs": method.epochs or stage.epochs})
+    return bench.fit("stage2", choice.build(method), start, stage=stage, evidence=found.evidence)
+
+
+def best(bench: Workbench, candidates: list[training.Fitted]) -> training.Fitted:
+    """The first candidate, unless a later one is clearly better on the noisy rows held out."""
+    kept, right = candidates[0], _right(bench, candidates[0])
+    for other in candidates[1:]:
+        others_right = _right(bench, other)
+        gain = others_right.astype(float) - right  # (n,)  +1, 0 or -1 a row
+        if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)):
+            kept, right = other, others_right
+    return kept
+
+
+def _right(bench: Workbench, fitted: training.Fitted) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    posterior = evaluation.posterior(fitted.net, bench.source, bench.holdout)
+    return posterior.argmax(1) == bench.dataset.y[bench.holdout]

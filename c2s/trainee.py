@@ -1,0 +1,79 @@
+"""What training changes: the net, its weight average, the transition module and their optimisers, as one state."""
+
+import copy
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from c2s import config
+from c2s.matrices import TransitionModule
+
+
+class Trainee:
+    """A net in training; `tensors` and `restore` carry all of it through a checkpoint, bit for bit."""
+
+    def __init__(self, net: nn.Module, T: TransitionModule, stage: config.Stage) -> None:
+        self.net = net
+        self.T = T
+        self.average = copy.deepcopy(net).requires_grad_(False) if stage.ema else net
+        self._live, self._slow = _floats(net), _floats(self.average)
+        self.optimizers = [_optimizer(net, stage)]
+        if T.learning_rate is not None:  # T moves by its own rule, unscheduled and without decay
+            self.optimizers.append(torch.optim.Adam(T.parameters(), lr=T.learning_rate))
+
+    def follow(self, decay: float) -> None:
+        """Move the average towards the net: weights and batch-norm statistics alike."""
+        torch._foreach_lerp_(self._slow, self._live, 1 - decay)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that the next epoch depends on."""
+        found = {f"net.{name}": tensor for name, tensor in _state(self.net).items()}
+        found |= {f"T.{name}": tensor for name, tensor in _state(self.T).items()}
+        if self.average is not self.net:
+            found |= {f"average.{name}": tensor for name, tensor in _state(self.average).items()}
+        for number, optimizer in enumerate(self.optimizers):
+            for index, slots in optimizer.state_dict()["state"].items():
+                found |= {f"optimizer.{number}.{index}.{slot}": value for slot, value in slots.items()}
+        return found
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Become what `tensors` described."""
+        self.net.load_state_dict(_under("net.", tensors))
+        self.T.load_state_dict(_under("T.", tensors))
+        if self.average is not self.net:
+            self.average.load_state_dict(_under("average.", tensors))
+        for number, optimizer in enumerate(self.optimizers):
+            _restore_optimizer(optimizer, _under(f"optimizer.{number}.", tensors))
+
+
+def _optimizer(net: nn.Module, stage: config.Stage) -> torch.optim.Optimizer:
+    parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
+    rate, decay = stage.learning_rate, stage.weight_decay
+    if stage.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=True)
+    return torch.optim.SGD(parameters, lr=rate, momentum=stage.momentum, weight_decay=decay, fused=True)
+
+
+def _state(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach() for name, tensor in module.state_dict().items()}
+
+
+def _floats(module: nn.Module) -> list[Tensor]:
+    return [tensor for tensor in _state(module).values() if tensor.is_floating_point()]
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        index, slot = name.split(".")
+        like = parameters[int(index)]
+        if value.shape == like.shape:  # fused kernels read raw memory: the layout must be the parameter's
+            value = torch.empty_like(like, dtype=value.dtype, requires_grad=False).copy_(value)
+        state.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,239 @@
+"""The one loop, for every stage and method, and the sweeps that evaluate a net.
+
+Nothing here touches the disk: `fit` hands its state to `Keep` after each epoch and takes it up where `Keep` left it.
+Every draw comes from a stream named by seed, phase and epoch, so a resumed run equals an uninterrupted one.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from c2s import batches, config, errors, evaluation, schedule, streams
+from c2s.matrices import Matrix, TransitionModule
+from c2s.methods.method import Method
+from c2s.trainee import Trainee
+
+TICK_SECONDS = 2.0  # between reports inside an epoch
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a phase is: `epoch` of `epochs` are done, and `fraction` of the next one."""
+
+    phase: str
+    epoch: int
+    epochs: int
+    fraction: float = 0.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+Report = Callable[[Progress], None]  # may raise to stop
+Probe = Callable[[nn.Module], Mapping[str, float]]
+
+
+def quiet(progress: Progress) -> None:
+    """A report that says nothing."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One training: which rows with which targets, by which method, and the noisy rows that judge it."""
+
+    name: str
+    stage: config.Stage
+    method: Method
+    targets: Labels  # (n,)
+    rows: Labels  # trained on
+    holdout: Labels  # judged on
+    y: Labels  # (n,) noisy labels
+    seed: int
+
+    @property
+    def epochs(self) -> int:
+        if self.stage.epochs is None:
+            raise errors.InvalidConfig(f"{self.name}: the number of epochs is not resolved")
+        return self.stage.epochs
+
+    @property
+    def batch_size(self) -> int:
+        if self.stage.batch_size is None:
+            raise errors.InvalidConfig(f"{self.name}: the batch size is not resolved")
+        return self.stage.batch_size
+
+    @property
+    def steps(self) -> int:
+        """Batches per epoch."""
+        whole, rest = divmod(len(self.rows), self.batch_size)
+        return max(1, whole + (rest > 1))
+
+
+class Keep(Protocol):
+    """Where a phase's state survives the process."""
+
+    def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None: ...
+
+    def save(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None: ...
+
+
+class Forget:
+    """Keeps nothing."""
+
+    def load(self) -> None:
+        return None
+
+    def save(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        return None
+
+
+@dataclass
+class Fitted:
+    """The weights a phase keeps, the matrix that belongs to them, and every epoch's metrics."""
+
+    phase: str
+    net: nn.Module
+    T_c: Matrix
+    learnt: bool  # T_c was learnt in this phase
+    history: list[dict[str, Any]]
+
+
+def fit(
+    net: nn.Module,
+    source: batches.Source,
+    phase: Phase,
+    *,
+    T: TransitionModule,
+    keep: Keep | None = None,
+    report: Report = quiet,
+    probe: Probe | None = None,
+) -> Fitted:
+    """Train `net` through a phase and leave in it the weights that noisy validation prefers."""
+    keep = keep or Forget()
+    trainee = Trainee(_placed(net, source.device), T.to(source.device), phase.stage)
+    best: dict[str, Tensor] = {}
+    history: list[dict[str, Any]] = []
+    if saved := keep.load():
+        tensors, facts = saved
+        history = facts["history"]
+        best = {name.removeprefix("best."): t for name, t in tensors.items() if name.startswith("best.")}
+        trainee.restore({name: t for name, t in tensors.items() if not name.startswith("best.")})
+    for epoch in range(len(history), phase.epochs):
+        if _exhausted(history, phase.stage.patience):
+            break
+        began = time.perf_counter()
+        loss = _epoch(trainee, source, phase, epoch=epoch, report=report)
+        if not math.isfinite(loss):
+            raise errors.Diverged(phase.name, epoch)
+        trainee.average.eval()
+        metrics = {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
+        kept = phase.stage.keep == "last" or _better(metrics, history, len(phase.holdout))
+        if kept:
+            best = _snapshot(trainee)
+            for earlier in history:
+                earlier["kept"] = False
+        seconds = time.perf_counter() - began
+        history.append({"phase": phase.name, "epoch": epoch, "kept": kept, "seconds": seconds} | metrics)
+        keep.save(trainee.tensors() | {f"best.{n}": t for n, t in best.items()}, {"history": history})
+        report(Progress(phase.name, epoch + 1, phase.epochs, metrics=metrics))
+    trainee.average.load_state_dict({n[4:]: t for n, t in best.items() if n.startswith("net.")})
+    trainee.T.load_state_dict({n[2:]: t for n, t in best.items() if n.startswith("T.")})
+    T_c = trainee.T.class_matrix().double().cpu().numpy()
+    learnt = T.learning_rate is not None
+    return Fitted(phase.name, trainee.average.eval().requires_grad_(True), T_c, learnt, history)
+
+
+def _placed(net: nn.Module, device: torch.device) -> nn.Module:
+    return net.to(device, memory_format=torch.channels_last)  # convolutions run 1.2 to 1.5 times as fast
+
+
+def _snapshot(trainee: Trainee) -> dict[str, Tensor]:
+    found = {f"net.{name}": tensor.clone() for name, tensor in trainee.average.state_dict().items()}
+    return found | {f"T.{name}": tensor.clone() for name, tensor in trainee.T.state_dict().items()}
+
+
+def _epoch(trainee: Trainee, source: batches.Source, phase: Phase, *, epoch: int, report: Report) -> float:
+    """One pass over the rows; the loss is read from the device once, at the end."""
+    trainee.net.train()
+    targets = torch.from_numpy(np.array(phase.targets)).to(source.device)
+    rows = torch.from_numpy(np.array(phase.rows))
+    draws = torch.Generator().manual_seed(streams.derive(phase.seed, phase.name, "batches", epoch))
+    total = torch.zeros((), device=source.device)
+    told = time.monotonic()
+    with torch.random.fork_rng():
+        torch.manual_seed(streams.derive(phase.seed, phase.name, "net", epoch))  # dropout, shake-shake
+        for number, batch in enumerate(batches.shuffled(rows, phase.batch_size, draws)):
+            step = epoch * phase.steps + number
+            loss = _step(trainee, source, batch, targets=targets, phase=phase, step=step, draws=draws)
+            total += loss * len(batch)
+            if time.monotonic() - told > TICK_SECONDS:
+                report(Progress(phase.name, epoch, phase.epochs, (number + 1) / phase.steps))
+                told = time.monotonic()
+    return float(total) / len(rows)
+
+
+def _step(
+    trainee: Trainee,
+    source: batches.Source,
+    rows: Tensor,
+    *,
+    targets: Tensor,
+    phase: Phase,
+    step: int,
+    draws: torch.Generator,
+) -> Tensor:
+    stage = phase.stage
+    x = source.gather(rows)
+    if (stage.augment.shift or stage.augment.flip) and isinstance(x, Tensor) and x.ndim > 2:
+        x = batches.augmented(x, stage.augment, draws)
+    # bfloat16 on a CPU can kill the process (some advertise an instruction set that traps): CUDA only
+    half = stage.precision == "bfloat16" and source.device.type == "cuda"
+    with torch.autocast(source.device.type, torch.bfloat16, enabled=half):
+        logits = trainee.net(x)
+    loss = phase.method.loss(logits, targets[rows.to(source.device)], trainee.T())
+    for optimizer in trainee.optimizers:
+        optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    if stage.clip_norm is not None:
+        nn.utils.clip_grad_norm_(trainee.net.parameters(), stage.clip_norm)
+    for group in trainee.optimizers[0].param_groups:
+        group["lr"] = schedule.rate_at(stage, step, phase.steps, phase.epochs)
+    for optimizer in trainee.optimizers:
+        optimizer.step()
+    if stage.ema is not None:
+        trainee.follow(min(stage.ema, (1 + step) / (10 + step)))  # young averages forget their start faster
+    return loss.detach()
+
+
+def _judge(trainee: Trainee, source: batches.Source, phase: Phase) -> dict[str, float]:
+    """Noisy-validation accuracy of f, and the mean log-likelihood of T^T f."""
+    probs = evaluation.posterior(trainee.average, source, phase.holdout)
+    noisy = probs @ trainee.T.class_matrix().double().cpu().numpy()  # (n, c)
+    y = phase.y[phase.holdout]
+    likely = np.log(np.maximum(noisy[np.arange(len(y)), y], 1e-12))
+    return {"accuracy": float((probs.argmax(1) == y).mean()), "likelihood": float(likely.mean())}
+
+
+def _better(metrics: Mapping[str, float], history: list[dict[str, Any]], holdout: int) -> bool:
+    """Better on noisy validation than the epoch kept so far; within half a standard error likelihood decides."""
+    kept = next((entry for entry in history if entry["kept"]), None)
+    if kept is None:
+        return True
+    gain = metrics["accuracy"] - kept["accuracy"]
+    tie = 0.5 * math.sqrt(kept["accuracy"] * (1 - kept["accuracy"]) / holdout)
+    if abs(gain) <= tie:
+        return bool(metrics["likelihood"] > kept["likelihood"])
+    return gain > 0
+
+
+def _exhausted(history: list[dict[str, Any]], patience: int | None) -> bool:
+    if patience is None or not history:
+        return False
+    kept = next(number for number, entry in enumerate(history) if entry["kept"])
+    return len(history) - 1 - kept >= patience

@@ -1,0 +1,119 @@
+"""What one run works with: its rows on the device, its split, its folder, and a `fit` that resumes."""
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from c2s import batches, checkpoint, config, data, defaults, errors, folders, streams, training, transition
+from c2s.methods.method import LEFT_OUT, Evidence, Method
+from c2s.nets import choice
+
+
+@dataclass
+class Workbench:
+    dataset: data.Dataset
+    config: config.TrainConfig  # resolved
+    folder: Path
+    device: torch.device
+    report: training.Report
+    probe: training.Probe | None
+    train: data.Labels  # row numbers
+    holdout: data.Labels
+    source: batches.Source
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    def fresh_net(self, *stream: str | int) -> nn.Module:
+        """A net with new weights, which depend on the seed and the stream's name alone."""
+        with torch.random.fork_rng():
+            torch.manual_seed(streams.derive(self.config.seed, "init", *stream))
+            return choice.build_for(self.config.net, self.dataset, self.train)
+
+    def fit(
+        self,
+        name: str,
+        method: Method,
+        net: nn.Module,
+        *,
+        stage: config.Stage,
+        evidence: Evidence,
+        rows: data.Labels | None = None,
+    ) -> training.Fitted:
+        """Train a copy of `net` through a phase, from where an earlier attempt left it."""
+        targets = method.targets(evidence)
+        chosen = self.train if rows is None else rows
+        phase = training.Phase(
+            name=name,
+            stage=stage,
+            method=method,
+            targets=targets,
+            rows=chosen[targets[chosen] != LEFT_OUT],
+            holdout=self.holdout,
+            y=self.dataset.y,
+            seed=self.config.seed,
+        )
+        fitted = training.fit(
+            copy.deepcopy(net),
+            self.source,
+            phase,
+            T=method.transition(evidence),
+            keep=checkpoint.PhaseFolder(self.folder / name),
+            report=self.report,
+            probe=self.probe if rows is None else None,
+        )
+        self.history += fitted.history
+        return fitted
+
+
+def open_bench(
+    dataset: data.Dataset,
+    chosen: config.TrainConfig,
+    folder: Path,
+    *,
+    device: str,
+    report: training.Report,
+    probe: training.Probe | None,
+) -> Workbench:
+    """Lay out the run; a folder with another run's work in it is refused."""
+    resolved = defaults.resolve(chosen, dataset.shape, len(dataset))
+    _check_given(resolved, len(dataset.labels))
+    _claim(folder, {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()})
+    train, holdout = data.split(dataset.y, resolved.validation, seed=resolved.seed)
+    where = torch.device(pick_device(device))
+    source = batches.Source(dataset.x, where)
+    return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source)
+
+
+def pick_device(wanted: str) -> str:
+    """`auto` is the GPU where there is one."""
+    if wanted != "auto":
+        return wanted
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def no_evidence(dataset: data.Dataset) -> Evidence:
+    """What is known before stage 1: the labels, taken as true."""
+    c = len(dataset.labels)
+    return Evidence(dataset.y, np.eye(c), np.full(c, 1 / c), np.zeros(len(dataset), dtype=bool))
+
+
+def _check_given(chosen: config.TrainConfig, classes: int) -> None:
+    if isinstance(chosen.transition, config.Given):
+        given = len(transition.check(chosen.transition.matrix))
+        if given != classes:
+            raise errors.InvalidTransition(f"the matrix is for {given} classes, the dataset has {classes}")
+
+
+def _claim(folder: Path, run: dict[str, Any]) -> None:
+    marker = folder / "run"
+    if marker.exists():
+        if folders.read_json(marker / "run.json") != run:
+            raise errors.InvalidConfig(f"{folder.name} holds another run: choose an empty folder to start anew")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with folders.whole(marker) as part:
+        folders.write_json(part / "run.json", run)

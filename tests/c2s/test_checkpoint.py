@@ -1,0 +1,84 @@
+import json
+
+import pytest
+import torch
+
+from c2s import checkpoint, config, errors
+from c2s.nets import choice
+from c2s.nets.shape import Shape
+
+SHAPE = Shape(kind="vectors", classes=3, width=4)
+NET = config.Mlp(hidden=(6,))
+
+
+@pytest.fixture
+def model(tmp_path):
+    torch.manual_seed(0)
+    net = choice.build(NET, SHAPE).eval()
+    card = {"config": {"net": NET.model_dump(mode="json")}, "shape": SHAPE.plain(), "labels": ["a", "b", "c"]}
+    checkpoint.save_model(tmp_path / "m", net, card)
+    return tmp_path / "m", net
+
+
+def test_a_saved_model_answers_as_before(model):
+    folder, net = model
+    loaded, card = checkpoint.load_model(folder)
+    x = torch.randn(5, 4)
+    torch.testing.assert_close(loaded(x), net(x), rtol=0, atol=0)
+    assert card["labels"] == ["a", "b", "c"]
+
+
+def test_altered_weights_are_refused(model):
+    folder, _ = model
+    weights = folder / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(errors.InvalidModel, match="not those the card describes"):
+        checkpoint.load_model(folder)
+
+
+def test_missing_parts_are_refused(model):
+    folder, _ = model
+    (folder / "weights.safetensors").unlink()
+    with pytest.raises(errors.InvalidModel, match="missing"):
+        checkpoint.load_model(folder)
+    (folder / "card.json").unlink()
+    with pytest.raises(errors.InvalidModel, match="not a model folder"):
+        checkpoint.load_model(folder)
+
+
+def test_weights_of_another_net_are_refused(model):
+    folder, _ = model
+    card = json.loads((folder / "card.json").read_text())
+    card["config"]["net"]["hidden"] = [7]
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(errors.InvalidModel, match="do not fit"):
+        checkpoint.load_model(folder)
+
+
+def test_a_card_of_an_unknown_format_is_refused(model):
+    folder, _ = model
+    card = json.loads((folder / "card.json").read_text())
+    (folder / "card.json").write_text(json.dumps(card | {"format": 99}))
+    with pytest.raises(errors.InvalidModel, match="99"):
+        checkpoint.load_card(folder)
+
+
+def test_a_phase_keeps_only_its_newest_whole_state(tmp_path):
+    phase = checkpoint.PhaseFolder(tmp_path / "stage1")
+    assert phase.load() is None
+    for epoch in range(1, 4):
+        phase.save({"w": torch.full((2,), float(epoch))}, {"history": [{}] * epoch})
+    (tmp_path / "stage1" / "epoch-00004.part").mkdir()  # a writer that was killed
+    tensors, facts = phase.load()
+    assert tensors["w"].tolist() == [3.0, 3.0]
+    assert len(facts["history"]) == 3
+    assert sorted(path.name for path in (tmp_path / "stage1").glob("epoch-*[0-9]")) == ["epoch-00003"]
+
+
+def test_state_tensors_may_share_memory_or_be_strided(tmp_path):
+    phase = checkpoint.PhaseFolder(tmp_path / "s")
+    image = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last)
+    phase.save({"a": image, "b": image, "t": image.transpose(2, 3)}, {"history": []})
+    tensors, _ = phase.load()
+    assert torch.equal(tensors["a"], image)
+    assert torch.equal(tensors["t"], image.transpose(2, 3))

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from c2s import config, defaults, errors
+from c2s.nets.shape import Shape
+
+IMAGES = Shape(kind="image", classes=10, image=(28, 28, 1))
+VECTORS = Shape(kind="vectors", classes=100, width=20)
+
+
+@pytest.mark.parametrize(
+    ("raw", "where"),
+    [
+        ({"methd": "ce"}, "methd"),
+        ({"method": "magic"}, "method"),
+        ({"method": {"name": "forward", "lr": 1}}, "method"),
+        ({"stage1": {"epochs": -1}}, "stage1.epochs"),
+        ({"stage2": {"batch_size": 1}}, "stage2.batch_size"),
+        ({"stage2": {"learning_rate": float("nan")}}, "stage2.learning_rate"),
+        ({"validation": 1.0}, "validation"),
+        ({"transition": {"estimator": "guess"}}, "transition"),
+        ({"seed": -1}, "seed"),
+        ({"net": {"name": "mlp", "hidden": [0]}}, "net"),
+    ],
+)
+def test_what_no_job_can_run_with_is_refused_by_name(raw, where):
+    with pytest.raises(errors.InvalidConfig, match=where):
+        config.TrainConfig.parse(raw)
+
+
+def test_an_empty_request_is_a_whole_config():
+    chosen = config.TrainConfig.parse({})
+    assert chosen.method == config.ForwardSimi()
+    assert config.TrainConfig.parse(chosen.model_dump(mode="json")) == chosen
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        config.TrainConfig().seed = 3
+
+
+def test_resolving_leaves_nothing_open_and_changes_nothing_chosen():
+    chosen = config.TrainConfig.parse({"stage1": {"epochs": 3, "batch_size": 64}, "net": "lenet-5"})
+    resolved = defaults.resolve(chosen, IMAGES, 60_000)
+    assert resolved.net == config.LeNet5()
+    assert (resolved.stage1.epochs, resolved.stage1.batch_size) == (3, 64)
+    assert resolved.stage2.epochs == 5
+    assert resolved.stage2.batch_size == 128
+    assert resolved.transition.posteriors == "in-sample"
+    assert defaults.resolve(resolved, IMAGES, 60_000) == resolved
+
+
+def test_small_data_gets_more_epochs_smaller_batches_and_cross_fitting():
+    resolved = defaults.resolve(config.TrainConfig(), VECTORS, 300)
+    assert resolved.stage1.epochs == defaults.MOST_EPOCHS
+    assert resolved.stage1.batch_size == 270 // 8
+    assert resolved.transition.posteriors == "k-fold"
+
+
+def test_many_classes_get_batches_with_enough_similar_pairs():
+    many = Shape(kind="vectors", classes=1000, width=20)
+    size = defaults.resolve(config.TrainConfig(), many, 1_000_000).stage1.batch_size
+    assert size * (size - 1) / (2 * 1000) >= 49
+    assert np.isclose(size, 317)
+
+
+def test_a_given_matrix_stays_given():
+    chosen = config.TrainConfig.parse({"transition": {"matrix": [[0.9, 0.1], [0.2, 0.8]]}})
+    assert defaults.resolve(chosen, IMAGES, 100).transition == chosen.transition
+
+
+def test_every_config_describes_itself_as_json_schema():
+    described = config.schema(config.TrainConfig)
+    assert described["additionalProperties"] is False
+    assert {"method", "net", "stage1", "stage2", "transition", "seed"} <= set(described["properties"])
