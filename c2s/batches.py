@@ -59,6 +59,8 @@ def in_order(count: int, size: int) -> Iterator[Tensor]:
 
 def augmented(images: Tensor, chosen: config.Augment, generator: torch.Generator) -> Tensor:
     """Images (b, h, w[, c]) shifted and flipped at random, each by its own draw."""
+    if not (chosen.shift or chosen.flip):
+        return images
     count, height, width = images.shape[:3]
     rows = torch.arange(height).expand(count, height)
     columns = torch.arange(width).expand(count, width)

@@ -176,6 +176,7 @@ class Step(Config):
     name: Literal["step"] = "step"
     every: PositiveInt = 10
     factor: Annotated[float, Field(gt=0, le=1)] = 0.1
+    delay: Annotated[int, Field(ge=0)] = 0  # the authors' scheduler steps one epoch late: 1 for parity
 
 
 class Cosine(Config):
@@ -206,7 +207,7 @@ class Stage(Config):
     ema: Annotated[float, Field(gt=0, lt=1)] | None = 0.995  # weight average; None trains without
     patience: PositiveInt | None = None  # epochs without a better noisy validation before the stage ends
     keep: Literal["best", "last"] = "best"  # best noisy-validation accuracy, forward likelihood breaking ties
-    augment: Augment = Augment()
+    augment: Augment | None = None
     precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast on CUDA only
 
 
@@ -235,7 +236,7 @@ class Given(Config):
 class TrainConfig(Config):
     method: MethodConfig = ForwardSimi()
     net: NetConfig = AutoNet()
-    stage1: Stage = Stage(schedule=Constant())
+    stage1: Stage = Stage()
     stage2: Stage = Stage()
     transition: Estimate | Given = Estimate()
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.1  # share of noisy rows held out, the authors'

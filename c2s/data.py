@@ -77,7 +77,8 @@ class Dataset:
     def shape(self) -> Shape:
         """What a net must know about the rows."""
         if isinstance(self.x, Bags):
-            return Shape(kind="text", classes=len(self.labels), width=self.x.width)
+            given = None if self.vectors is None else self.vectors.shape[1]
+            return Shape(kind="text", classes=len(self.labels), width=self.x.width, vectors=given)
         if self.kind == "image":
             height, width, *rest = self.x.shape[1:]
             image = (height, width, rest[0] if rest else 1)

@@ -153,9 +153,9 @@ def error(T_hat: transition.Matrix, T: transition.Matrix) -> float:
 
 
 def _normalised(weights: transition.Matrix) -> Estimated:
-    """Rows divided by their sums; a row of zeros becomes the identity's and is flagged."""
+    """Rows divided by their sums; a class never seen under its own label gets the identity's row, flagged."""
     sums = weights.sum(axis=1, keepdims=True)  # (c, 1)
-    empty = sums[:, 0] <= 0  # (c,)
+    empty = np.diag(weights) <= 0  # (c,)  what is counted there is noise, not evidence
     T = np.where(empty[:, None], np.eye(len(weights)), weights / np.where(sums > 0, sums, 1))
     return Estimated(T, tuple(int(i) for i in np.flatnonzero(empty)))
 

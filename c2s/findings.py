@@ -21,7 +21,7 @@ from c2s.methods.volmin import VolMin
 from c2s.training import Fitted
 from c2s.workbench import Workbench, no_evidence
 
-WAVERING = 0.3  # share of ambiguous rows above which stage 1 does not know the classes
+WAVERING = 0.3  # share of classes with a rival half as likely, above which stage 1 cannot tell them apart
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Findings:
     evidence: Evidence
     alternatives: dict[str, Matrix]
     flagged: tuple[int, ...]  # classes without evidence: their row is the identity
-    ambiguity: float
     start: Fitted  # the phase whose net stage 2 starts from
 
 
@@ -43,8 +42,7 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     estimates = _estimates(posterior[used], bench.dataset.y[used], bench.config)
     joint = estimation.confident_joint(posterior, bench.dataset.y)
     alternatives = {name: found.T for name, found in estimates.items()}
-    ambiguity = estimation.ambiguity(evaluation.posterior(stage1.net, bench.source, bench.holdout))
-    estimator, start = _chosen(bench.config, ambiguity), stage1
+    estimator, start = _chosen(bench.config, joint.T), stage1
     if estimator == "given" and isinstance(bench.config.transition, config.Given):
         alternatives["given"] = transition.check(bench.config.transition.matrix)
     if estimator == "volmin":
@@ -54,17 +52,17 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     priors = transition.clean_priors(T_c, np.bincount(bench.dataset.y, minlength=len(T_c)))
     evidence = Evidence(bench.dataset.y, T_c, priors, joint.suspects)
     flagged = estimates[estimator].flagged if estimator in estimates else ()
-    return Findings(estimator, evidence, alternatives, flagged, ambiguity, start)
+    return Findings(estimator, evidence, alternatives, flagged, start)
 
 
-def _chosen(chosen: config.TrainConfig, ambiguity: float) -> str:
+def _chosen(chosen: config.TrainConfig, counted: Matrix) -> str:
     if isinstance(chosen.transition, config.Given):
         return "given"
     if chosen.transition.estimator != "auto":
         return chosen.transition.estimator
-    if ambiguity <= WAVERING or isinstance(chosen.method, config.VolMin):  # which learns T itself, in stage 2
+    if isinstance(chosen.method, config.VolMin):  # learns T itself, in stage 2
         return "confident-joint"
-    return "volmin"
+    return "volmin" if estimation.ambiguity(counted) > WAVERING else "confident-joint"
 
 
 def _uses_holdout(chosen: config.TrainConfig) -> bool:
@@ -72,16 +70,15 @@ def _uses_holdout(chosen: config.TrainConfig) -> bool:
 
 
 def _posterior(bench: Workbench, stage1: nn.Module) -> npt.NDArray[np.float64]:
-    """Stage 1's posterior of every row (n, c), kept in the run's folder; cross-fitted if so configured."""
-    kept = bench.folder / "posterior"
-    if kept.exists():
-        return np.load(kept / "posterior.npy", allow_pickle=False)
+    """Stage 1's posterior of every row (n, c), cross-fitted if so configured; left in the run's folder."""
     posterior = evaluation.posterior(stage1, bench.source)
     chosen = bench.config.transition
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "k-fold":
         _cross_fit(bench, posterior, folds=chosen.folds)
-    with folders.whole(kept) as part:
-        np.save(part / "posterior.npy", posterior, allow_pickle=False)
+    kept = bench.folder / "posterior"
+    if not kept.exists():
+        with folders.whole(kept) as part:
+            np.save(part / "posterior.npy", posterior, allow_pickle=False)
     return posterior
 
 

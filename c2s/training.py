@@ -21,6 +21,7 @@ from c2s.methods.method import Method
 from c2s.trainee import Trainee
 
 TICK_SECONDS = 2.0  # between reports inside an epoch
+SAVE_SECONDS = 5.0  # between states kept: flushing one to the disk costs more than a short epoch
 Labels = npt.NDArray[np.int64]
 
 
@@ -124,6 +125,7 @@ def fit(
         history = facts["history"]
         best = {name.removeprefix("best."): t for name, t in tensors.items() if name.startswith("best.")}
         trainee.restore({name: t for name, t in tensors.items() if not name.startswith("best.")})
+    saved_at = time.monotonic()
     for epoch in range(len(history), phase.epochs):
         if _exhausted(history, phase.stage.patience):
             break
@@ -140,7 +142,10 @@ def fit(
                 earlier["kept"] = False
         seconds = time.perf_counter() - began
         history.append({"phase": phase.name, "epoch": epoch, "kept": kept, "seconds": seconds} | metrics)
-        keep.save(trainee.tensors() | {f"best.{n}": t for n, t in best.items()}, {"history": history})
+        ended = epoch + 1 == phase.epochs or _exhausted(history, phase.stage.patience)
+        if ended or time.monotonic() - saved_at >= SAVE_SECONDS:
+            keep.save(trainee.tensors() | {f"best.{n}": t for n, t in best.items()}, {"history": history})
+            saved_at = time.monotonic()
         report(Progress(phase.name, epoch + 1, phase.epochs, metrics=metrics))
     trainee.average.load_state_dict({n[4:]: t for n, t in best.items() if n.startswith("net.")})
     trainee.T.load_state_dict({n[2:]: t for n, t in best.items() if n.startswith("T.")})
@@ -190,7 +195,7 @@ def _step(
 ) -> Tensor:
     stage = phase.stage
     x = source.gather(rows)
-    if (stage.augment.shift or stage.augment.flip) and isinstance(x, Tensor) and x.ndim > 2:
+    if stage.augment is not None and isinstance(x, Tensor) and x.ndim > 2:
         x = batches.augmented(x, stage.augment, draws)
     # bfloat16 on a CPU can kill the process (some advertise an instruction set that traps): CUDA only
     half = stage.precision == "bfloat16" and source.device.type == "cuda"

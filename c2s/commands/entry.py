@@ -1,6 +1,7 @@
 """The command line of the library: parse, run, and turn errors into one sentence and an exit code."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0 is success, 2 a refused input, 130 an interruption."""
     chosen = parser().parse_args(argv)
+    # before torch starts its threads: on busy cores threads that spin while they wait cost several times as much
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         chosen.run(chosen)
     except errors.C2SError as exc:

@@ -1,39 +1,47 @@
-"""What a net must know about the rows it is built for, and which net suits them; loads without torch."""
+"""The shape of a dataset as a net sees it, and the net that suits it; loads without torch, so that the API may ask."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from c2s import config
+from c2s import config, errors
 
 Kind = Literal["image", "vectors", "tabular", "text"]
-SMALL = 32  # pixels a side, up to which a grey image needs no deep net
-MEDIUM = 64
+SMALLEST_SIDE = 4  # of an image, so that something is left after two poolings
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The kind and size of the rows, and how many classes there are."""
+    """What one row looks like and how many classes there are."""
 
     kind: Kind
     classes: int
     image: tuple[int, int, int] | None = None  # height, width, channels
-    width: int | None = None  # of a vector, or the number of terms of a text
+    width: int | None = None  # of a vector, or the size of a text's vocabulary
+    vectors: int | None = None  # how long the user's word vectors are; None: the net learns its own
 
     def __post_init__(self) -> None:
-        if self.image is not None:  # JSON brings a list
-            height, width, channels = self.image
+        sizes = self.image if self.kind == "image" else (self.width,)
+        if sizes is None or any(size is None or size < 1 for size in sizes):
+            needed = "a height, a width and channels" if self.kind == "image" else "a width"
+            raise errors.InvalidDataset(f"{self.kind} data needs {needed} of at least 1")
+        if self.image is not None:
+            height, width, channels = self.image  # a list where it comes from JSON
             object.__setattr__(self, "image", (height, width, channels))
 
     def plain(self) -> dict[str, Any]:
-        """Plain data, for a card; `Shape(**plain)` is the way back."""
-        return asdict(self) | {"image": list(self.image) if self.image else None}
+        """The shape as plain data: `Shape(**plain)` is the shape again."""
+        return asdict(self)
 
 
 def auto(shape: Shape) -> config.NetConfig:
-    """The net that suits the rows: by kind, and by size for images."""
+    """The net that suits the data: the paper's for data like the paper's."""
+    if shape.kind == "text":
+        return config.TextNet()
     if shape.image is None:
-        return config.TextNet() if shape.kind == "text" else config.Mlp()
+        return config.Mlp()
     height, width, channels = shape.image
-    if max(height, width) <= SMALL and channels == 1:
-        return config.LeNet()
-    return config.ResNet56() if max(height, width) <= MEDIUM else config.ResNet50()
+    if channels == 1 and max(height, width) <= 32 and min(height, width) >= SMALLEST_SIDE:
+        return config.LeNet()  # MNIST
+    if max(height, width) <= 64:
+        return config.ResNet56()  # CIFAR; a shake-shake net costs almost three times as much a step
+    return config.ResNet50()  # Clothing1M

@@ -79,9 +79,14 @@ class Stop(Exception):
     pass
 
 
+@pytest.fixture
+def every_epoch(monkeypatch):
+    monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 @pytest.mark.parametrize("last", [1, 2, 3])
-def test_a_run_stopped_after_any_epoch_resumes_bit_for_bit(tmp_path, optimizer, last):
+def test_a_run_stopped_after_any_epoch_resumes_bit_for_bit(tmp_path, every_epoch, optimizer, last):
     def stop(progress: training.Progress) -> None:
         if progress.epoch == last:
             raise Stop
@@ -105,7 +110,7 @@ def test_a_finished_phase_is_not_trained_again(tmp_path):
     assert_same_weights(first, again)
 
 
-def test_channels_last_convolutions_resume_bit_for_bit(tmp_path):
+def test_channels_last_convolutions_resume_bit_for_bit(tmp_path, every_epoch):
     images = np.random.default_rng(1).normal(size=(64, 75)).astype(np.float32)
     y = np.arange(64) % 3
 
@@ -193,19 +198,19 @@ def test_gradient_clipping_bounds_the_step():
 def test_a_learnt_matrix_moves_and_stays_stochastic():
     chosen = training.Phase(
         "stage2",
-        config.Stage(epochs=3, batch_size=32),
-        VolMin(0.01, 1e-4),
+        config.Stage(epochs=6, batch_size=32, learning_rate=0.01, keep="last"),
+        VolMin(0.05, 1e-4),
         Y,
         np.arange(360),
         np.arange(360, 400),
         Y,
         seed=1,
     )
-    T = Learnt(3, learning_rate=0.01)
+    T = Learnt(3, learning_rate=0.05)
     start = T.class_matrix().numpy()
     fitted = training.fit(net(), batches.Source(X, torch.device("cpu")), chosen, T=T)
     assert fitted.learnt
-    assert np.abs(fitted.T_c - start).max() > 0.05
+    assert np.abs(fitted.T_c - start).max() > 0.03
     np.testing.assert_allclose(fitted.T_c.sum(1), 1, atol=1e-6)
 
 

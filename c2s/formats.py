@@ -1,0 +1,194 @@
+"""The bytes of CSV, JSON lines, Parquet and NPZ files, and of word vectors, as Arrow tables and NumPy arrays.
+
+Lines count from 1, as editors do. Pickle is never read, and whatever a damaged file makes its reader raise becomes
+`InvalidDataset`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c2s import errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npz")
+BLOCK = 2**26  # bytes: the longest row that a text file may have
+MOST_COLUMNS = 4096
+WRONG_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+
+
+def suffix(path: Path) -> str:
+    """Which format the file has; one that is not there or not known is refused."""
+    if not path.is_file():
+        raise errors.InvalidDataset(f"{path.name}: no such file")
+    if path.suffix.lower() not in SUFFIXES:
+        raise errors.InvalidDataset(f"{path.name}: only files that end in {', '.join(SUFFIXES)} are known")
+    return path.suffix.lower()
+
+
+def table(path: Path, strings: Sequence[str] = ()) -> pa.Table:
+    """The file as named columns; in a CSV those in `strings` are text even if they look like numbers."""
+    kind = suffix(path)
+    with _reading(path):
+        if kind in (".csv", ".tsv"):
+            found = _csv(path, strings)
+        else:
+            found = _parquet(path) if kind == ".parquet" else _json(path)
+        found.validate(full=True)  # the readers of JSON and Parquet do not look at the encoding
+    for name, column in zip(found.column_names, found.columns, strict=True):
+        if str(column.type) == "binary" and kind != ".parquet":
+            raise errors.InvalidDataset(
+                f"{path.name}: column {name!r} is not UTF-8, save the file in that encoding"
+            )
+    if len(set(found.column_names)) < found.num_columns:
+        raise errors.InvalidDataset(f"{path.name}: two columns have the same name")
+    if found.num_rows == 0:
+        raise errors.InvalidDataset(f"{path.name}: the file has no rows")
+    return found
+
+
+def arrays(path: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """These arrays of an NPZ file, which must have as many rows each."""
+    with _reading(path), path.open("rb") as opened:  # np.load leaves a damaged file open
+        file = np.load(opened, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise errors.InvalidDataset(f"{path.name}: this is a single array, save it with numpy.savez")
+        with file:
+            for name in names:
+                if name not in file:
+                    there = ", ".join(map(repr, file.files)) or "none"
+                    raise errors.InvalidDataset(f"{path.name}: there is no array {name!r}, only {there}")
+            found = {name: np.asarray(file[name]) for name in names}
+    if len({array.shape[:1] for array in found.values()}) > 1:
+        shapes = ", ".join(f"{name!r} {array.shape}" for name, array in found.items())
+        raise errors.InvalidDataset(f"{path.name}: the arrays differ in rows: {shapes}")
+    return found
+
+
+def word_vectors(path: Path, wanted: AbstractSet[str]) -> tuple[list[str], npt.NDArray[Any]]:
+    """The words and vectors of an NPZ file, or those wanted of a text file as GloVe and word2vec write it."""
+    if not path.is_file():
+        raise errors.InvalidDataset(f"{path.name}: no such file")
+    if path.suffix.lower() == ".npz":
+        found = arrays(path, ["words", "vectors"])
+        if found["words"].dtype.kind != "U" or found["vectors"].dtype.kind not in "fiu":
+            raise errors.InvalidDataset(f"{path.name}: `words` must be strings and `vectors` numbers")
+        return found["words"].tolist(), found["vectors"]
+    with _reading(path), path.open(encoding="utf-8", newline="\n") as lines:
+        return _vector_lines(lines, wanted)
+
+
+def _vector_lines(lines: Iterator[str], wanted: AbstractSet[str]) -> tuple[list[str], npt.NDArray[Any]]:
+    found: dict[str, npt.NDArray[np.float32]] = {}
+    dimension = 0
+    for number, line in enumerate(lines, 1):
+        fields = line.rstrip().rsplit(" ", dimension or -1)
+        if number == 1 and len(fields) == 2 and line.replace(" ", "").strip().isdecimal():
+            dimension = int(fields[1])  # word2vec begins with the number of words and the dimension
+            continue
+        dimension = dimension or len(fields) - 1
+        if dimension < 1 or len(fields) != dimension + 1:
+            raise errors.InvalidDataset(
+                f"line {number} of the word vectors is not a word and {dimension} numbers"
+            )
+        if fields[0] in wanted and fields[0] not in found:
+            found[fields[0]] = np.array(fields[1:], dtype=np.float32)
+    return list(found), np.array(list(found.values()), dtype=np.float32).reshape(len(found), dimension)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except errors.C2SError:
+        raise
+    except MemoryError as exc:
+        raise errors.InvalidDataset(f"{path.name}: the file needs more memory than there is") from exc
+    except (
+        Exception
+    ) as exc:  # damaged zip, deflate, array header, JSON, Thrift: each fails in classes of its own
+        reason = str(exc)
+        if isinstance(exc, UnicodeError) or "UTF8" in reason:
+            reason = "the file is not UTF-8, save it in that encoding"
+        elif "pickle" in reason:
+            reason = "Python objects (pickle) are never read, save plain numbers and strings"
+        raise errors.InvalidDataset(f"{path.name}: {reason}") from exc
+
+
+def _csv(path: Path, strings: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    delimiter = _delimiter(path)
+    text = dict.fromkeys(strings, pa.string())
+    try:
+        return arrow_csv.read_csv(
+            path,
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=_block(path)
+            ),  # threads lose the line
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(column_types=text, strings_can_be_null=True),
+        )
+    except pa.ArrowInvalid as exc:
+        if (wrong := WRONG_WIDTH.search(str(exc))) is None:
+            raise
+        row, wanted, got = map(int, wrong.groups())
+        where = _line(path, row, delimiter)
+        raise errors.InvalidDataset(f"{path.name}: {where} has {got} columns, the header {wanted}") from exc
+
+
+def _delimiter(path: Path) -> str:
+    """Comma, semicolon or tab, whichever the header has most of."""
+    with path.open("rb") as file:
+        header = file.readline(BLOCK)
+    if b"\0" in header:
+        raise errors.InvalidDataset(f"{path.name}: the file is not UTF-8, save it in that encoding")
+    best = max(",;\t", key=lambda sign: header.count(sign.encode()))
+    if header.count(best.encode()) >= MOST_COLUMNS:
+        raise errors.InvalidDataset(
+            f"{path.name}: a table has at most {MOST_COLUMNS} columns, save numbers as NPZ"
+        )
+    return best
+
+
+def _line(path: Path, row: int, delimiter: str) -> str:
+    """Where the row ends in the file: Arrow counts neither blank lines nor those inside quotes."""
+    with (
+        path.open(encoding="utf-8", newline="") as file,
+        contextlib.suppress(csv.Error, UnicodeError, StopIteration),
+    ):
+        reader = csv.reader(file, delimiter=delimiter)
+        filled = (reader.line_num for found in reader if found)
+        for _ in range(row - 1):
+            next(filled)
+        return f"line {next(filled)}"
+    return f"row {row}"
+
+
+def _json(path: Path) -> pa.Table:
+    from pyarrow import json
+
+    return json.read_json(path, read_options=json.ReadOptions(use_threads=False, block_size=_block(path)))
+
+
+def _parquet(path: Path) -> pa.Table:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:  # unlike read_table it takes no columns from the names of folders
+        return file.read()
+
+
+def _block(path: Path) -> int:
+    return min(BLOCK, path.stat().st_size + 1)

@@ -1,0 +1,100 @@
+"""Ours beside the paper's: a table a dataset and preset, with the gap, and "not run" where nothing was run."""
+
+from pathlib import Path
+
+import rich.console
+
+from c2s.paper import ablation, cells, results, robustness, runs, settings, sources, tables
+
+Group = tuple[str, str, int | None]  # dataset, preset, subset
+# the paper reports the best noisy-validation epoch; ours is the model a user would be given
+MEASURES = {"paper": "accuracy_best", "best": "accuracy"}
+
+
+def print_tables(
+    out: Path,
+    *,
+    datasets: tuple[str, ...] = (),
+    measure: str | None = None,
+    markdown: Path | None = None,
+    console: rich.console.Console | None = None,
+) -> None:
+    """Print every table the results under `out` allow, and write them as Markdown if asked to."""
+    found = build(results.read(out / runs.RESULTS), datasets=datasets, measure=measure)
+    shown = console or rich.console.Console()
+    for table in found:
+        shown.print(tables.to_rich(table))
+    if markdown is not None:
+        markdown.write_text("\n".join(map(tables.to_markdown, found)), encoding="utf-8")
+
+
+def build(
+    rows: list[results.Row], *, datasets: tuple[str, ...] = (), measure: str | None = None
+) -> list[tables.Table]:
+    """The comparison of each dataset and preset, then clean labels, then perturbed matrices."""
+    rows = newest([row for row in rows if not datasets or row["dataset"] in datasets])
+    estimated = [row for row in rows if row["eta"] is None]
+    found = [_comparison(group, estimated, measure) for group in _groups(estimated, datasets)]
+    return [*found, *ablation.tables_of(rows), *robustness.tables_of(rows)]
+
+
+def newest(rows: list[results.Row]) -> list[results.Row]:
+    """One row a run: a preset that changed since leaves its old rows behind."""
+    names = ("dataset", "noise", "method", "preset", "seed", "subset", "eta")
+    return list({tuple(row[name] for name in names): row for row in rows}.values())
+
+
+def _groups(rows: list[results.Row], datasets: tuple[str, ...]) -> list[Group]:
+    """Those with rows, in the order of the paper; with none at all, every dataset that was asked for."""
+    order = list(sources.LOADERS)
+    found = {(row["dataset"], row["preset"], row["subset"]) for row in rows if row["noise"] != cells.CLEAN}
+    missing = set(datasets or (() if found else order)) - {dataset for dataset, _, _ in found}
+    found |= {(dataset, "paper", None) for dataset in missing}
+    return sorted(found, key=lambda group: (order.index(group[0]), group[1], group[2] or 0))
+
+
+def _comparison(group: Group, rows: list[results.Row], measure: str | None) -> tables.Table:
+    dataset, preset, subset = group
+    mine = [row for row in rows if (row["dataset"], row["preset"], row["subset"]) == group]
+    noises = _noises(dataset, mine)
+    printed = cells.methods(dataset, noises) or settings.METHODS
+    methods = list(dict.fromkeys([*printed, *(row["method"] for row in mine)]))
+    chosen = measure or MEASURES[preset]
+    lines = []
+    for method in methods:
+        texts = []
+        for noise in noises:
+            cell = [row for row in mine if (row["noise"], row["method"]) == (noise, method)]
+            paper = cells.find(dataset, noise, method) if subset is None else None
+            texts.append(_text(cell, paper, chosen))
+        lines.append((method, *texts))
+    title = f"{dataset}, preset {preset}, {chosen.replace('_', ' ')} in %"
+    if subset is not None:
+        title += f", first {subset} rows only: not comparable with the paper"
+    return tables.Table(title, ("method", *noises), tuple(lines), _note(dataset, methods, noises))
+
+
+def _noises(dataset: str, rows: list[results.Row]) -> tuple[str, ...]:
+    printed = (cells.REAL,) if dataset == "clothing1m" else cells.NOISES
+    others = sorted({row["noise"] for row in rows} - {*printed, cells.CLEAN})
+    return (*printed, *others)
+
+
+def _text(rows: list[results.Row], paper: cells.Cell | None, measure: str) -> str:
+    text = tables.summary(rows, measure)
+    if paper is None:
+        return text
+    spread = "" if paper.deviation is None else f" ± {paper.deviation:.2f}"
+    text += f"\npaper {paper.mean:.2f}{spread}{'?' if paper.doubtful else ''}"
+    ours = tables.mean(rows, measure)
+    return text if ours is None else f"{text}\ngap {ours - paper.mean:+.2f}"
+
+
+def _note(dataset: str, methods: list[str], noises: tuple[str, ...]) -> str:
+    found = [cells.find(dataset, noise, method) for method in methods for noise in noises]
+    notes = []
+    if any(cell is not None and cell.doubtful for cell in found):
+        notes.append("? contradicts its neighbours in the paper.")
+    if absent := [method for method in methods if method not in settings.METHODS]:
+        notes.append(f"Not part of this library: {', '.join(absent)}.")
+    return " ".join(notes)

@@ -1,0 +1,227 @@
+"""One run of an experiment is one line of the results file; a finished run is not repeated, a cut one is resumed."""
+
+import contextlib
+import fcntl
+import hashlib
+import itertools
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from c2s import (
+    config,
+    errors,
+    estimation,
+    evaluation,
+    noise,
+    pipeline,
+    streams,
+    training,
+    transition,
+    workbench,
+)
+from c2s.paper import cells, results, settings, sources
+
+RESULTS = "results.jsonl"
+Told = Callable[["Run", results.Row | None], None]  # None: the run begins
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell at one seed; `eta` hands over the true T_c, perturbed by that much, instead of an estimate."""
+
+    dataset: str
+    noise: str
+    method: str
+    preset: str = "paper"
+    seed: int = 1
+    subset: int | None = None  # train on the first rows only, for a quick check
+    eta: float | None = None
+
+    @property
+    def true_matrix(self) -> transition.Matrix | None:
+        """T_c of the noise that is added; nobody knows it where the labels were wrong already."""
+        if self.noise == cells.REAL:
+            return None
+        return settings.matrix(self.noise, settings.recipe_of(self.dataset).classes)
+
+    @property
+    def config(self) -> config.TrainConfig:
+        given = None if self.eta is None else self._handed_over(self.eta)
+        return settings.build(self.preset, self.dataset, self.method, seed=self.seed, given=given)
+
+    @property
+    def key(self) -> str:
+        """A name that changes with anything that changes the run."""
+        facts = asdict(self) | {"config": self.config.model_dump(mode="json")}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _handed_over(self, eta: float) -> transition.Matrix:
+        T_c = self.true_matrix
+        if T_c is None:
+            raise errors.InvalidConfig(f"the true T_c of {self.dataset} is not known, so it cannot be given")
+        if eta == 0:
+            return T_c
+        return transition.perturb(T_c, eta, rng=streams.numpy(self.seed, "perturbation"))
+
+
+def grid(
+    datasets: Iterable[str],
+    noises: Iterable[str],
+    methods: Iterable[str],
+    *,
+    preset: str = "paper",
+    seeds: Iterable[int] = (1,),
+    subset: int | None = None,
+) -> list[Run]:
+    """Every combination, seed by seed, so that a long grid gives whole tables early."""
+    cases = itertools.product(seeds, datasets, noises, methods)
+    return [Run(dataset, noise, method, preset, seed, subset) for seed, dataset, noise, method in cases]
+
+
+def run_many(
+    runs: Iterable[Run],
+    *,
+    out: Path,
+    data_folder: Path | None = None,
+    device: str = "cpu",
+    report: training.Report = training.quiet,
+    told: Told = lambda run, row: None,
+) -> list[results.Row]:
+    """Run what is not finished yet, one after the other; what another process is at is left to it."""
+    loaded: dict[str, sources.Source] = {}
+    rows = []
+    for run in runs:
+        with _claimed(run, out) as claimed:
+            if not claimed:
+                continue
+            if run.dataset not in loaded:
+                loaded = {run.dataset: sources.load(run.dataset, data_folder)}  # one in memory at a time
+            told(run, None)
+            rows.append(run_cell(run, loaded[run.dataset], out=out, device=device, report=report))
+            told(run, rows[-1])
+    return rows
+
+
+@contextlib.contextmanager
+def _claimed(run: Run, out: Path) -> Iterator[bool]:
+    """Whether this process has the run to itself and it is still to do."""
+    out.mkdir(parents=True, exist_ok=True)
+    lock = out / f"{run.key}.lock"
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield not _finished(run, out)
+    lock.unlink(missing_ok=True)
+
+
+def _finished(run: Run, out: Path) -> results.Row | None:
+    rows = results.read(out / RESULTS)
+    return next((row for row in reversed(rows) if row["key"] == run.key), None)
+
+
+def run_cell(
+    run: Run,
+    source: sources.Source,
+    *,
+    out: Path,
+    device: str = "cpu",
+    report: training.Report = training.quiet,
+) -> results.Row:
+    """The run's line: read if it is finished, else trained, from where an earlier attempt stopped, and written."""
+    if row := _finished(run, out):
+        return row
+    folder = out / run.key
+    row = _identity(run, device) | {"resumed": folder.exists()}
+    began = time.perf_counter()
+    try:
+        row |= _outcome(run, source, folder, device=workbench.pick_device(device), report=report)
+    except (errors.Diverged, errors.NotLearnable) as exc:  # it would end so again: a result, not an accident
+        row |= {"failure": str(exc)}
+    row |= {"seconds": round(time.perf_counter() - began, 2)}
+    results.append(out / RESULTS, row)
+    shutil.rmtree(folder, ignore_errors=True)  # thousands of runs would fill the disk
+    return row
+
+
+def _outcome(
+    run: Run, source: sources.Source, folder: Path, *, device: str, report: training.Report
+) -> dict[str, Any]:
+    part = source if run.subset is None else source.first(run.subset)
+    T_c = run.true_matrix
+    y = part.y if T_c is None else noise.corrupt(part.y, T_c, rng=streams.numpy(run.seed, "flips"))
+
+    def probe(net: torch.nn.Module) -> dict[str, float]:
+        return {"test": evaluation.accuracy(net, part.x_test, part.y_test, device)}
+
+    result = pipeline.run(part.labelled(y), run.config, folder, device=device, report=report, probe=probe)
+    found = {
+        "rows": len(y),
+        "noise_rate": float((y != part.y).mean()) if T_c is not None else None,
+        "accuracy": evaluation.accuracy(result.net, part.x_test, part.y_test, device),
+        "estimator": result.estimator,
+        "kept": result.kept,
+        "notes": list(result.notes),
+    }
+    return found | accuracies(result.history) | _estimate_errors(result.T_c, result.alternatives, T_c)
+
+
+def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
+    """Test accuracy of stage 1's model, and of the method's best noisy-validation and last epoch.
+
+    The best epoch is the paper's rule. Both are the method's own even where the run kept an earlier phase's model.
+    """
+    tested = [entry for entry in history if "test" in entry]
+    stage1 = [entry for entry in tested if entry["phase"] == "stage1"]
+    own = [entry for entry in tested if entry["phase"] == tested[-1]["phase"]]
+    return {
+        "accuracy_best": max(own, key=lambda entry: float(entry["accuracy"]))["test"],  # the first of equals
+        "accuracy_last": own[-1]["test"],
+        "accuracy_stage1": next(entry["test"] for entry in stage1 if entry["kept"]),
+        "epochs": [[entry["phase"], entry["accuracy"], entry["test"]] for entry in tested],
+        "training_seconds": round(sum(entry["seconds"] for entry in history), 2),  # of all attempts
+    }
+
+
+def _estimate_errors(
+    chosen: transition.Matrix, others: Mapping[str, transition.Matrix], T_c: transition.Matrix | None
+) -> dict[str, Any]:
+    if T_c is None:
+        return {"error": None, "errors": {}}
+    return {
+        "error": estimation.error(chosen, T_c),
+        "errors": {name: estimation.error(T_hat, T_c) for name, T_hat in others.items()},
+    }
+
+
+def _identity(run: Run, device: str) -> results.Row:
+    return asdict(run) | {
+        "key": run.key,
+        "config": run.config.model_dump(mode="json"),
+        "commit": commit(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "device": device,
+    }
+
+
+def commit() -> str:
+    """The source version, `-dirty` if files differ from it; "unknown" outside a repository."""
+    git = shutil.which("git")
+    if git is None:
+        return "unknown"
+    command = [git, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
+    done = subprocess.run(  # noqa: S603 - nothing in the command comes from outside
+        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else "unknown"

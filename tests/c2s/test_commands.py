@@ -1,0 +1,119 @@
+"""The command line as a person uses it: files in, a model folder and tables out."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from c2s import noise, streams
+from c2s.commands import demo, entry
+
+C = 4
+FLAGS = ["--epochs", "3", "3", "--net", "mlp", "--device", "cpu"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A CSV with two numbers, a category and labels of which 30 % are wrong; the true classes beside it."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, C, 600)
+    given = noise.corrupt(truth, noise.symmetric(C, 0.3), rng=streams.numpy(1, "flips"))
+    names = np.array(["ant", "bee", "cat", "dog"])
+    path = tmp_path / "animals.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["size", "weight", "colour", "name"])
+        for k, label in zip(truth, given, strict=True):
+            values = rng.normal([4 * k, 2 * k]).round(3)
+            writer.writerow([*values, "red" if k % 2 else "blue", names[label]])
+    return path, names[truth]
+
+
+def run(*arguments) -> int:
+    return entry.main([str(argument) for argument in arguments])
+
+
+def test_train_predict_and_transition_work_from_a_csv(tmp_path, table, capsys):
+    path, truth = table
+    assert run("train", path, "--label", "name", "--method", "forward", "--out", tmp_path / "run", *FLAGS) == 0
+    assert "600 rows of tabular, 4 classes" in capsys.readouterr().out
+    assert run("predict", tmp_path / "run", path, "--out", tmp_path / "answers.csv") == 0
+    with (tmp_path / "answers.csv").open() as file:
+        answers = list(csv.DictReader(file))
+    assert [row["id"] for row in answers[:2]] == ["0", "1"]
+    assert np.mean([row["label"] == name for row, name in zip(answers, truth, strict=True)]) > 0.9
+    assert run("transition", tmp_path / "run") == 0
+    printed = capsys.readouterr().out
+    assert "T_c" in printed
+    assert "bee" in printed
+
+
+def test_transition_speaks_json_and_csv(tmp_path, table, capsys):
+    run("train", table[0], "--label", "name", "--out", tmp_path / "run", "--method", "ce", *FLAGS)
+    capsys.readouterr()
+    assert run("transition", tmp_path / "run" / "model", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["classes"] == ["ant", "bee", "cat", "dog"]
+    assert found["orientation"] == "rows_clean_cols_noisy"
+    assert run("transition", tmp_path / "run", "--format", "csv") == 0
+    rows = list(csv.reader(capsys.readouterr().out.splitlines()))
+    np.testing.assert_allclose([float(value) for value in rows[2][1:]], found["matrix"][1])
+
+
+def test_a_repeated_command_goes_on_with_the_same_run(tmp_path, table, capsys):
+    arguments = ["train", table[0], "--label", "name", "--out", tmp_path / "run", *FLAGS]
+    assert run(*arguments) == 0
+    card = (tmp_path / "run" / "model" / "card.json").read_text()
+    assert run(*arguments) == 0
+    assert (tmp_path / "run" / "model" / "card.json").read_text() == card
+
+
+def test_a_config_file_is_read_and_options_win_over_it(tmp_path, table):
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"method": "ce", "seed": 5, "stage2": {"learning_rate": 0.002}}))
+    chosen = entry.parser().parse_args(
+        ["train", "f.csv", "--label", "y", "--config", str(settings), "--method", "volmin", "--epochs", "2", "3"]
+    )
+    from c2s.commands import train
+
+    result = train.settings_from(chosen)
+    assert (result.method.name, result.seed) == ("volmin", 5)
+    assert (result.stage2.learning_rate, result.stage2.epochs) == (0.002, 3)
+    assert result.stage1.schedule.name == "constant"
+
+
+def test_a_matrix_file_is_a_given_transition(tmp_path, table, capsys):
+    matrix = tmp_path / "T.json"
+    matrix.write_text(json.dumps(noise.symmetric(C, 0.3).tolist()))
+    options = ["--transition", matrix, "--out", tmp_path / "run", *FLAGS]
+    assert run("train", table[0], "--label", "name", *options) == 0
+    assert "by given" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--label", "nosuch"], "nosuch"),
+        (["--label", "name", "--method", "magic"], "method"),
+        (["--label", "name", "--transition", "missing.json"], "cannot be read"),
+        (["--label", "name", "--net", "lenet"], "lenet"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, table, capsys, arguments, why):
+    assert run("train", table[0], "--out", tmp_path / "run", *arguments) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_missing_file_or_model_is_one_sentence_and_exit_code_2(tmp_path, capsys):
+    assert run("train", tmp_path / "none.csv", "--label", "y") == 2
+    assert run("predict", tmp_path, tmp_path / "none.csv") == 2
+    assert run("transition", tmp_path) == 2
+    assert capsys.readouterr().err.count("c2s: ") == 3
+
+
+def test_the_demo_s_digits_are_real_images():
+    images, truth = demo.digits()
+    assert images.shape == (1797, 8, 8)
+    assert images.max() == 255
+    assert np.bincount(truth).min() > 170

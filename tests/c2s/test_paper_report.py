@@ -1,0 +1,112 @@
+import io
+from pathlib import Path
+
+import rich.console
+
+from c2s.paper import ablation, report, results, robustness, runs, tables
+
+
+def row(noise: str, method: str, accuracy: float | None, **others: object) -> results.Row:
+    facts = {"dataset": "mnist", "preset": "paper", "seed": 1, "subset": None, "eta": None, "error": 0.01}
+    scores = {} if accuracy is None else {"accuracy": accuracy, "accuracy_best": accuracy}
+    return {"key": "k", "noise": noise, "method": method} | facts | scores | others
+
+
+def cell(table: tables.Table, method: str, column: str) -> str:
+    line = next(line for line in table.rows if line[0] == method)
+    return line[table.columns.index(column)]
+
+
+def test_with_nothing_run_every_table_says_so() -> None:
+    found = report.build([])
+    assert [table.title.split(",")[0] for table in found][:2] == ["mnist", "news20"]
+    assert cell(found[0], "f-class2simi", "sym-0.2") == "not run\npaper 99.26 ± 0.07"
+
+
+def test_ours_stands_beside_the_paper_with_the_gap() -> None:
+    rows = [row("sym-0.6", "f-class2simi", 0.9890, seed=1), row("sym-0.6", "f-class2simi", 0.9900, seed=2)]
+    (table,) = report.build(rows)
+    expected = "98.95 ± 0.07 (n=2)\npaper 98.91 ± 0.09\ngap +0.04"
+    assert cell(table, "f-class2simi", "sym-0.6") == expected
+    assert cell(table, "forward", "sym-0.6").startswith("not run")
+
+
+def test_one_run_has_no_deviation() -> None:
+    (table,) = report.build([row("sym-0.6", "forward", 0.97)])
+    assert cell(table, "forward", "sym-0.6").startswith("97.00 (n=1)\n")
+
+
+def test_the_newest_of_two_rows_of_one_run_counts() -> None:
+    (table,) = report.build([row("sym-0.6", "forward", 0.5), row("sym-0.6", "forward", 0.97)])
+    assert cell(table, "forward", "sym-0.6").startswith("97.00 (n=1)")
+
+
+def test_a_failed_run_is_counted_and_not_averaged() -> None:
+    rows = [row("sym-0.6", "forward", 0.97), row("sym-0.6", "forward", None, seed=2, failure="diverged")]
+    (table,) = report.build(rows)
+    assert cell(table, "forward", "sym-0.6").startswith("97.00 (n=1)\nfailed (n=1)")
+
+
+def test_the_best_preset_shows_the_kept_model_and_the_paper_preset_the_best_epoch() -> None:
+    ours = row("sym-0.6", "forward", 0.98, preset="best", accuracy_best=0.97)
+    theirs = row("sym-0.6", "forward", 0.98, accuracy_best=0.97)
+    best, paper = report.build([ours, theirs])
+    assert cell(best, "forward", "sym-0.6").startswith("98.00")
+    assert cell(paper, "forward", "sym-0.6").startswith("97.00")
+
+
+def test_a_subset_is_not_compared_with_the_paper() -> None:
+    (table,) = report.build([row("sym-0.6", "forward", 0.9, subset=100)])
+    assert "first 100 rows only: not comparable" in table.title
+    assert cell(table, "forward", "sym-0.6") == "90.00 (n=1)"
+
+
+def test_noise_the_paper_lacks_gets_a_column_without_a_paper_number() -> None:
+    (table,) = report.build([row("pair-0.45", "forward", 0.99)])
+    assert cell(table, "forward", "pair-0.45") == "99.00 (n=1)"
+
+
+def test_clean_labels_and_perturbed_matrices_have_tables_of_their_own() -> None:
+    clean = row("clean", "mcl", 0.992, eta=0.0)
+    moved = row("sym-0.6", "forward", 0.9, eta=0.3)
+    first, second = report.build([clean, moved])[-2:]
+    assert first.rows[0] == (
+        "mnist, paper, T = I",
+        "not run",
+        "99.20 (n=1)",
+        "not run",
+        "99.30 ± 0.02",
+        "99.24 ± 0.05",
+    )
+    assert cell(second, "0.3", "forward") == "90.00 (n=1)"
+    assert cell(second, "0.5", "f-class2simi") == "not run"
+
+
+def test_tables_are_printed_and_written_as_markdown(tmp_path: Path) -> None:
+    results.append(tmp_path / runs.RESULTS, row("sym-0.6", "forward", 0.97))
+    text = io.StringIO()
+    console = rich.console.Console(file=text, width=200)
+    report.print_tables(tmp_path, console=console, markdown=tmp_path / "tables.md")
+    assert "not run" in text.getvalue()
+    assert "97.00 (n=1)" in text.getvalue()
+    written = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert "| method | sym-0.2 |" in written
+    assert "97.00 (n=1)<br>paper 96.89 ± 0.49<br>gap +0.11" in written
+    assert "Not part of this library: co-teaching" in written
+
+
+def test_datasets_can_be_chosen_whether_run_or_not() -> None:
+    found = report.build([row("sym-0.6", "forward", 0.97)], datasets=("news20",))
+    assert [table.title.split(",")[0] for table in found] == ["news20"]
+
+
+def test_robustness_runs_hand_over_the_perturbed_true_matrix() -> None:
+    built = robustness.build("mnist", ["sym-0.6"], seeds=[1, 2])
+    assert len(built) == 2 * len(robustness.ETAS) * 2
+    assert {run.eta for run in built} == set(robustness.ETAS)
+
+
+def test_ablation_runs_are_clean_with_the_identity_given() -> None:
+    built = ablation.build(["mnist", "news20"])
+    assert {(run.noise, run.eta) for run in built} == {("clean", 0.0)}
+    assert {run.method for run in built} == {"ce", "mcl", "f-class2simi"}
