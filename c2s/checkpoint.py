@@ -54,9 +54,7 @@ def save_model(folder: Path, net: nn.Module, card: Mapping[str, Any]) -> None:
     with folders.whole(folder) as part:
         weights = part / "weights.safetensors"
         safetensors.torch.save_file(_plain(net.state_dict()), weights)
-        folders.write_json(
-            part / "card.json", {"format": FORMAT, "sha256": folders.digest(weights), **card}
-        )
+        folders.write_json(part / "card.json", {"format": FORMAT, "sha256": folders.digest(weights), **card})
 
 
 def load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
@@ -64,12 +62,16 @@ def load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     card = load_card(folder)
     weights = folder / "weights.safetensors"
     if not weights.is_file() or folders.digest(weights) != card["sha256"]:
-        raise errors.InvalidModel(f"{folder.name}: the weights are missing or are not those the card describes")
+        raise errors.InvalidModel(
+            f"{folder.name}: the weights are missing or are not those the card describes"
+        )
     net = choice.build(_net_config.validate_python(card["config"]["net"]), Shape(**card["shape"]))
     try:
         net.load_state_dict(safetensors.torch.load_file(weights))
     except (RuntimeError, safetensors.SafetensorError) as exc:
-        raise errors.InvalidModel(f"{folder.name}: the weights do not fit the net that the card names") from exc
+        raise errors.InvalidModel(
+            f"{folder.name}: the weights do not fit the net that the card names"
+        ) from exc
     return net.eval(), card
 
 
@@ -80,7 +82,9 @@ def load_card(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as exc:
         raise errors.InvalidModel(f"{folder.name}: not a model folder, card.json cannot be read") from exc
     if card.get("format") != FORMAT:
-        raise errors.InvalidModel(f"card format {card.get('format')} is not known, this version reads {FORMAT}")
+        raise errors.InvalidModel(
+            f"card format {card.get('format')} is not known, this version reads {FORMAT}"
+        )
     return card
 
 

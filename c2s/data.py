@@ -6,6 +6,7 @@ On disk it is a folder that appears whole: `x.npy` (uint8 images, float32 vector
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,9 +62,11 @@ class Dataset:
 
     def __post_init__(self) -> None:
         _check(self)
-        for array in (self.x, self.y):
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+        for name in ("x", "y"):
+            if isinstance(array := getattr(self, name), np.ndarray):
+                frozen = array.view()  # the caller's own array stays writable
+                frozen.setflags(write=False)
+                object.__setattr__(self, name, frozen)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -86,10 +89,10 @@ class Dataset:
         return Shape(kind=self.kind, classes=len(self.labels), width=self.x.shape[1])
 
     def digest(self) -> str:
-        """A hash of rows and labels, for the manifest."""
-        parts = [self.x.indptr, self.x.indices, self.x.weights] if isinstance(self.x, Bags) else [self.x]
-        total = hashlib.sha256(repr((self.kind, self.labels)).encode())
-        for array in (*parts, self.y):
+        """A hash of all that training sees, for the manifest."""
+        facts = json.dumps([self.kind, self.labels, self.encoding], sort_keys=True)
+        total = hashlib.sha256(facts.encode())
+        for _, array in sorted(_arrays(self).items()):
             total.update(f"{array.dtype}{array.shape}".encode())
             for start in range(0, len(array), 65_536):  # bounded memory over a memory map
                 total.update(np.ascontiguousarray(array[start : start + 65_536]).data)

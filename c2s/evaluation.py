@@ -12,17 +12,14 @@ Labels = npt.NDArray[np.int64]
 
 
 @torch.inference_mode()
-def posterior(
-    net: nn.Module, source: batches.Source, rows: Labels | None = None
-) -> npt.NDArray[np.float64]:
+def posterior(net: nn.Module, source: batches.Source, rows: Labels | None = None) -> npt.NDArray[np.float64]:
     """Softmax outputs (n, c) of the net in evaluation mode, on inputs as they are."""
     mode = net.training
     net.eval()
     numbers = torch.from_numpy(np.array(rows)) if rows is not None else torch.arange(len(source))
-    parts = [net(source.gather(part)).softmax(1).float().cpu() for part in numbers.split(SWEEP)]
+    logits = torch.cat([net(source.gather(part)).cpu() for part in numbers.split(SWEEP)])
     net.train(mode)
-    probs = torch.cat(parts).double()
-    return (probs / probs.sum(1, keepdim=True)).numpy()
+    return logits.double().softmax(1).numpy()  # in float64, so that rows sum to one
 
 
 def accuracy(net: nn.Module, inputs: data.Inputs, y: Labels, device: str = "cpu") -> float:

@@ -45,7 +45,7 @@ class Learnt(nn.Module):
         return mass / mass.sum(1, keepdim=True)
 
     def class_matrix(self) -> Tensor:
-        return self().detach()
+        return self.forward().detach()
 
 
 class Revised(nn.Module):
@@ -62,7 +62,7 @@ class Revised(nn.Module):
         return mass / mass.sum(1, keepdim=True)
 
     def class_matrix(self) -> Tensor:
-        return self().detach()
+        return self.forward().detach()
 
 
 TransitionModule = Fixed | Learnt | Revised

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from c2s import config, data, errors, evaluation, findings, result, training, transition, workbench
 from c2s.findings import Findings
 from c2s.methods import choice
 from c2s.methods.ce import CrossEntropy
+from c2s.methods.method import is_exact
 from c2s.workbench import Workbench
 
 CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
@@ -40,7 +42,9 @@ def run(
 
 def refuse_hidden(method: config.MethodConfig, found: Findings) -> None:
     """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
-    if not isinstance(method, config.ForwardSimi | config.ReweightSimi) or method.correction == "exact":
+    if not isinstance(method, config.ForwardSimi | config.ReweightSimi):
+        return
+    if is_exact(method.correction, found.evidence):
         return
     T_s = transition.similarity_from_class(found.evidence.T_c, found.evidence.priors)
     if T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP:
@@ -73,6 +77,7 @@ def best(bench: Workbench, candidates: list[training.Fitted]) -> training.Fitted
     return kept
 
 
-def _right(bench: Workbench, fitted: training.Fitted) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _right(bench: Workbench, fitted: training.Fitted) -> npt.NDArray[np.bool_]:
     posterior = evaluation.posterior(fitted.net, bench.source, bench.holdout)
-    return posterior.argmax(1) == bench.dataset.y[bench.holdout]
+    right: npt.NDArray[np.bool_] = posterior.argmax(1) == bench.dataset.y[bench.holdout]
+    return right

@@ -106,7 +106,8 @@ def _matrices(
         },
         "estimator": estimator,
         "alternatives": {
-            name: {"matrix": T.tolist(), "distance": distances.get(name, 0.0)} for name, T in alternatives.items()
+            name: {"matrix": T.tolist(), "distance": distances.get(name, 0.0)}
+            for name, T in alternatives.items()
         },
     }
 

@@ -117,7 +117,7 @@ def fit(
 ) -> Fitted:
     """Train `net` through a phase and leave in it the weights that noisy validation prefers."""
     keep = keep or Forget()
-    trainee = Trainee(_placed(net, source.device), T.to(source.device), phase.stage)
+    trainee = Trainee(net.to(source.device), T.to(source.device), phase.stage)
     best: dict[str, Tensor] = {}
     history: list[dict[str, Any]] = []
     if saved := keep.load():
@@ -134,7 +134,9 @@ def fit(
         if not math.isfinite(loss):
             raise errors.Diverged(phase.name, epoch)
         trainee.average.eval()
-        metrics = {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
+        metrics = (
+            {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
+        )
         kept = phase.stage.keep == "last" or _better(metrics, history, len(phase.holdout))
         if kept:
             best = _snapshot(trainee)
@@ -152,10 +154,6 @@ def fit(
     T_c = trainee.T.class_matrix().double().cpu().numpy()
     learnt = T.learning_rate is not None
     return Fitted(phase.name, trainee.average.eval().requires_grad_(True), T_c, learnt, history)
-
-
-def _placed(net: nn.Module, device: torch.device) -> nn.Module:
-    return net.to(device, memory_format=torch.channels_last)  # convolutions run 1.2 to 1.5 times as fast
 
 
 def _snapshot(trainee: Trainee) -> dict[str, Tensor]:
@@ -204,7 +202,7 @@ def _step(
     loss = phase.method.loss(logits, targets[rows.to(source.device)], trainee.T())
     for optimizer in trainee.optimizers:
         optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     if stage.clip_norm is not None:
         nn.utils.clip_grad_norm_(trainee.net.parameters(), stage.clip_norm)
     for group in trainee.optimizers[0].param_groups:
@@ -230,7 +228,7 @@ def _better(metrics: Mapping[str, float], history: list[dict[str, Any]], holdout
     kept = next((entry for entry in history if entry["kept"]), None)
     if kept is None:
         return True
-    gain = metrics["accuracy"] - kept["accuracy"]
+    gain = float(metrics["accuracy"] - kept["accuracy"])
     tie = 0.5 * math.sqrt(kept["accuracy"] * (1 - kept["accuracy"]) / holdout)
     if abs(gain) <= tie:
         return bool(metrics["likelihood"] > kept["likelihood"])

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from c2s import batches, checkpoint, config, data, defaults, errors, folders, streams, training, transition
+from c2s.config import Stage
 from c2s.methods.method import LEFT_OUT, Evidence, Method
 from c2s.nets import choice
 
@@ -39,19 +40,22 @@ class Workbench:
         method: Method,
         net: nn.Module,
         *,
-        stage: config.Stage,
+        stage: Stage,
         evidence: Evidence,
         rows: data.Labels | None = None,
     ) -> training.Fitted:
         """Train a copy of `net` through a phase, from where an earlier attempt left it."""
         targets = method.targets(evidence)
         chosen = self.train if rows is None else rows
+        chosen = chosen[targets[chosen] != LEFT_OUT]
+        if len(chosen) < 2:  # batch norm and pairs both need two
+            raise errors.InvalidDataset(f"{name}: too few rows are left to train on")
         phase = training.Phase(
             name=name,
             stage=stage,
             method=method,
             targets=targets,
-            rows=chosen[targets[chosen] != LEFT_OUT],
+            rows=chosen,
             holdout=self.holdout,
             y=self.dataset.y,
             seed=self.config.seed,
@@ -112,7 +116,9 @@ def _claim(folder: Path, run: dict[str, Any]) -> None:
     marker = folder / "run"
     if marker.exists():
         if folders.read_json(marker / "run.json") != run:
-            raise errors.InvalidConfig(f"{folder.name} holds another run: choose an empty folder to start anew")
+            raise errors.InvalidConfig(
+                f"{folder.name} holds another run: choose an empty folder to start anew"
+            )
         return
     folder.mkdir(parents=True, exist_ok=True)
     with folders.whole(marker) as part:

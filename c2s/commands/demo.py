@@ -33,7 +33,9 @@ def run(chosen: argparse.Namespace) -> None:
     given = noise.corrupt(truth[train], T, rng=streams.numpy(chosen.seed, "flips"))
     dataset = data.from_arrays(images[train], given)
     wrong = float((given != truth[train]).mean())
-    console.print(f"{len(train)} digits, [bold]{wrong:.1%} of the labels wrong[/]; 400 clean ones to test on\n")
+    console.print(
+        f"{len(train)} digits, [bold]{wrong:.1%} of the labels wrong[/]; 400 clean ones to test on\n"
+    )
     table = Table(title="accuracy on clean test digits", title_justify="left")
     for column in ("method", "accuracy", "model of"):
         table.add_column(column)

@@ -58,7 +58,9 @@ def matrix_table(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
     """T_c as a heat map, or its largest confusions where the classes are too many to print."""
     if len(classes) > MOST_CLASSES:
         return _confusions(T_c, classes)
-    table = Table(title="T_c: rows are true classes, columns the labels they were given", title_justify="left")
+    table = Table(
+        title="T_c: rows are true classes, columns the labels they were given", title_justify="left"
+    )
     table.add_column("true \\ given", style="bold")
     for name in classes:
         table.add_column(Text(name), justify="right")

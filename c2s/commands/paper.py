@@ -11,18 +11,28 @@ SIX = ("sym-0.2", "sym-0.4", "sym-0.6", "asym-0.2", "asym-0.4", "asym-0.6")
 def add(commands: Any) -> None:
     """Add the command and its options."""
     command = commands.add_parser("paper", help="reproduce the paper's experiments")
-    command.add_argument("--dataset", action="append", default=[], help="mnist, news20, cifar10-subset, cifar10, ...")
-    command.add_argument("--noise", action="append", default=[], help="sym-0.4, asym-0.6, pair-0.45, clean, ...")
+    command.add_argument(
+        "--dataset", action="append", default=[], help="mnist, news20, cifar10-subset, cifar10, ..."
+    )
+    command.add_argument(
+        "--noise", action="append", default=[], help="sym-0.4, asym-0.6, pair-0.45, clean, ..."
+    )
     command.add_argument("--method", action="append", default=[], help="f-class2simi, forward, ...")
     command.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 1 to N")
     command.add_argument("--preset", choices=("paper", "best"), default="best")
     command.add_argument("--subset", type=int, metavar="ROWS", help="train on the first rows only")
     command.add_argument("--robustness", action="store_true", help="accuracy against a perturbed T_c instead")
-    command.add_argument("--ablation", action="store_true", help="cross-entropy against pairs on clean labels instead")
+    command.add_argument(
+        "--ablation", action="store_true", help="cross-entropy against pairs on clean labels instead"
+    )
     command.add_argument("--all", action="store_true", help="everything that the data at hand allow")
-    command.add_argument("--tables", action="store_true", help="print the tables of what was run, and run nothing")
-    command.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    command.add_argument("--data", type=Path, help="where the data lie (default: C2S_PAPER_DATA or ../shared/data)")
+    command.add_argument(
+        "--tables", action="store_true", help="print the tables of what was run, and run nothing"
+    )
+    command.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown, too")
+    command.add_argument(
+        "--data", type=Path, help="where the data lie (default: C2S_PAPER_DATA or ../shared/data)"
+    )
     command.add_argument("--out", type=Path, default=Path("runs/paper"))
     command.add_argument("--device", default="auto")
     command.set_defaults(run=run)
@@ -52,7 +62,7 @@ def run(chosen: argparse.Namespace) -> None:
             runs.run_many(
                 wanted, out=chosen.out, data_folder=chosen.data, device=chosen.device, report=bars, told=told
             )
-    report.print_tables(chosen.out / runs.RESULTS, console=console, markdown=chosen.markdown)
+    report.print_tables(chosen.out, console=console, markdown=chosen.markdown)
 
 
 def _wanted(chosen: argparse.Namespace) -> list[Any]:
@@ -63,9 +73,11 @@ def _wanted(chosen: argparse.Namespace) -> list[Any]:
     if chosen.all:
         return _everything(seeds)
     if chosen.robustness:
-        return robustness.build(datasets, chosen.noise or ["sym-0.6"], preset=chosen.preset, seeds=seeds)
+        noises = chosen.noise or ["sym-0.6"]
+        options = {"preset": chosen.preset, "seeds": seeds, "subset": chosen.subset}
+        return [run for name in datasets for run in robustness.build(name, noises, **options)]
     if chosen.ablation:
-        return ablation.build(datasets, preset=chosen.preset, seeds=seeds)
+        return ablation.build(datasets, preset=chosen.preset, seeds=seeds, subset=chosen.subset)
     methods = chosen.method or list(settings.METHODS)
     noises = chosen.noise or [*SIX, PAIR]
     return runs.grid(datasets, noises, methods, preset=chosen.preset, seeds=seeds, subset=chosen.subset)
@@ -78,5 +90,7 @@ def _everything(seeds: range) -> list[Any]:
     main = ("f-class2simi", "r-class2simi", "forward", "reweight", "revision", "ce", "mcl", "volmin", "prune")
     found = runs.grid(["news20", "mnist"], [*SIX, PAIR], main, preset="best", seeds=seeds)
     found += ablation.build(["news20", "mnist"], preset="best", seeds=seeds)
-    found += robustness.build(["mnist"], ["sym-0.6"], preset="best", seeds=seeds)
-    return found + runs.grid(["cifar10-subset"], ["sym-0.4"], ["ce", "forward", "f-class2simi"], preset="best", seeds=seeds)
+    found += robustness.build("mnist", ["sym-0.6"], preset="best", seeds=seeds)
+    return found + runs.grid(
+        ["cifar10-subset"], ["sym-0.4"], ["ce", "forward", "f-class2simi"], preset="best", seeds=seeds
+    )

@@ -13,21 +13,25 @@ def add(commands: Any) -> None:
     command.add_argument("model", type=Path, help="a model folder, or the run folder it is in")
     command.add_argument("file", type=Path)
     command.add_argument("--id", help="a column that names the rows")
-    command.add_argument("--all", action="store_true", help="the probability of every class, not only the likeliest")
+    command.add_argument(
+        "--all", action="store_true", help="the probability of every class, not only the likeliest"
+    )
     command.add_argument("--out", type=Path, help="write here instead of to the terminal")
     command.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace) -> None:
     """Write one line a row: its id, the class, its probability."""
-    from c2s import files, predictor
+    from c2s import files
+    from c2s.predictor import Predictor
 
-    model = predictor.load(folder_of(chosen.model))
+    model = Predictor.load(folder_of(chosen.model))
     inputs, ids = files.read_inputs(chosen.file, model.card["encoding"], id=chosen.id)
     probs = model.probabilities(inputs)
     header = ["id", "label", "probability"]
     rows: list[list[object]] = [
-        [name, model.labels[int(row.argmax())], f"{row.max():.6f}"] for name, row in zip(ids, probs, strict=True)
+        [name, model.labels[int(row.argmax())], f"{row.max():.6f}"]
+        for name, row in zip(ids, probs, strict=True)
     ]
     if chosen.all:
         header += [f"p({name})" for name in model.classes]

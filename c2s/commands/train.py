@@ -18,15 +18,23 @@ def add(commands: Any) -> None:
     command.add_argument("--text", help="the column with text, if it is not recognised")
     command.add_argument("--id", help="a column that names the rows")
     command.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out")
-    command.add_argument("--word-vectors", type=Path, help="average these vectors instead of learning an embedding")
+    command.add_argument(
+        "--word-vectors", type=Path, help="average these vectors instead of learning an embedding"
+    )
     command.add_argument("--method", default=None, help="default: f-class2simi")
     command.add_argument("--net", default=None, help="default: chosen by kind and size of the data")
-    command.add_argument("--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS))
+    command.add_argument(
+        "--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS)
+    )
     command.add_argument("--epochs", type=int, nargs=2, metavar=("STAGE1", "STAGE2"), default=(None, None))
     command.add_argument("--seed", type=int, default=None)
-    command.add_argument("--config", type=Path, help="a JSON file with any of the settings; options win over it")
+    command.add_argument(
+        "--config", type=Path, help="a JSON file with any of the settings; options win over it"
+    )
     command.add_argument("--device", default="auto")
-    command.add_argument("--out", type=Path, default=Path("c2s-run"), help="the run's folder (default: c2s-run)")
+    command.add_argument(
+        "--out", type=Path, default=Path("c2s-run"), help="the run's folder (default: c2s-run)"
+    )
     command.set_defaults(run=run)
 
 
@@ -65,8 +73,7 @@ def settings_from(chosen: argparse.Namespace) -> config.TrainConfig:
             raw[name] = getattr(chosen, name)
     for name, epochs in zip(("stage1", "stage2"), chosen.epochs, strict=True):
         if epochs is not None:
-            defaults = getattr(config.TrainConfig(), name).model_dump(exclude_unset=True)
-            raw[name] = defaults | raw.get(name, {}) | {"epochs": epochs}
+            raw[name] = raw.get(name, {}) | {"epochs": epochs}
     if chosen.transition in ESTIMATORS:
         raw["transition"] = {"estimator": chosen.transition}
     elif chosen.transition is not None:

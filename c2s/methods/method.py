@@ -52,10 +52,16 @@ def kept_targets(evidence: Evidence) -> npt.NDArray[np.int64]:
     return np.where(doubtful, LEFT_OUT, evidence.y)
 
 
+def is_exact(correction: Correction, evidence: Evidence) -> bool:
+    """Whether a pair loss sees T T^T; `auto` does where T_s averages unlike classes together."""
+    if correction == "auto":
+        return transition.averaging_error(evidence.T_c, evidence.priors) > EXACT_ABOVE
+    return correction == "exact"
+
+
 def pair_form(correction: Correction, evidence: Evidence) -> Matrix:
     """P(noisy similar | clean classes): the paper's T_s, or the exact T T^T."""
-    error = transition.averaging_error(evidence.T_c, evidence.priors)
-    if correction == "exact" or (correction == "auto" and error > EXACT_ABOVE):
+    if is_exact(correction, evidence):
         return transition.exact_form(evidence.T_c)
     T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
     return transition.averaged_form(T_s, evidence.classes)

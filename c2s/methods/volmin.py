@@ -23,4 +23,5 @@ class VolMin:
         return matrices.Learnt(evidence.classes, learning_rate=self.learning_rate)
 
     def loss(self, logits: Tensor, targets: Tensor, T: Tensor) -> Tensor:
-        return losses.forward(logits, targets, T) + self.volume * torch.linalg.slogdet(T).logabsdet
+        volume: Tensor = torch.linalg.slogdet(T).logabsdet
+        return losses.forward(logits, targets, T) + self.volume * volume

@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable
 
 
-def ratios(slow: Callable[[], object], fast: Callable[[], object], *, rounds: int) -> tuple[float, float, float]:
+def ratios(
+    slow: Callable[[], object], fast: Callable[[], object], *, rounds: int
+) -> tuple[float, float, float]:
     """(median of slow / fast, median seconds of slow, median seconds of fast), after one warm-up of each."""
     slow()
     fast()

@@ -14,7 +14,13 @@ def fresh(*arguments: str) -> object:
 
 if __name__ == "__main__":
     print(f"wall seconds in a fresh interpreter, median of {ROUNDS} rounds interleaved with an empty program")
-    cases = {"import c2s": ("-c", "import c2s"), "c2s --help": ("-m", "c2s", "--help"), "import torch": ("-c", "import torch")}
+    cases = {
+        "import c2s": ("-c", "import c2s"),
+        "c2s --help": ("-m", "c2s", "--help"),
+        "import torch": ("-c", "import torch"),
+    }
     for name, arguments in cases.items():
         _, whole, empty = ratios(fresh(*arguments), fresh("-c", "pass"), rounds=ROUNDS)
-        print(f"  {name:<14} {whole:.3f} s   ({whole - empty:.3f} s beyond the interpreter's own {empty:.3f} s)")
+        print(
+            f"  {name:<14} {whole:.3f} s   ({whole - empty:.3f} s beyond the interpreter's own {empty:.3f} s)"
+        )

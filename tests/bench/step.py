@@ -38,9 +38,12 @@ def stepper(name: str) -> object:
 
 
 if __name__ == "__main__":
-    print(f"stage-2 step / cross-entropy step, LeNet, B = 128, median of {ROUNDS} interleaved rounds of {STEPS} steps")
+    print(
+        f"stage-2 step / cross-entropy step, LeNet, B = 128, median of {ROUNDS} interleaved rounds of {STEPS} steps"
+    )
     for threads in (1, 2):
         torch.set_num_threads(threads)
         for name in ("f-class2simi", "r-class2simi"):
             ratio, pair, ce = ratios(stepper(name), stepper("ce"), rounds=ROUNDS)
-            print(f"  {threads} thread(s)  {name:<14} {ratio:.3f}x   ({1e3 * pair / STEPS:.1f} ms / {1e3 * ce / STEPS:.1f} ms)")
+            times = f"({1e3 * pair / STEPS:.1f} ms / {1e3 * ce / STEPS:.1f} ms)"
+            print(f"  {threads} thread(s)  {name:<14} {ratio:.3f}x   {times}")

@@ -33,7 +33,9 @@ def plain_net() -> nn.Module:
 
 def plain() -> object:
     images = (torch.from_numpy(X)[:, None].float() / 255 - 0.1307) / 0.3081
-    loader = DataLoader(TensorDataset(images, torch.from_numpy(Y)), batch_size=128, shuffle=True, num_workers=0)
+    loader = DataLoader(
+        TensorDataset(images, torch.from_numpy(Y)), batch_size=128, shuffle=True, num_workers=0
+    )
     net = plain_net().train()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, weight_decay=1e-4)
 
@@ -59,9 +61,13 @@ def ours(ema: float | None) -> object:
 
 
 if __name__ == "__main__":
-    print(f"images per second, ours / plain DataLoader loop, LeNet, B = 128, median of {ROUNDS} interleaved rounds")
+    print(
+        f"images per second, ours / plain DataLoader loop, LeNet, B = 128, median of {ROUNDS} interleaved rounds"
+    )
     for threads in (1, 2):
         torch.set_num_threads(threads)
         for name, ema in (("without EMA", None), ("with EMA", 0.995)):
             ratio, slow, fast = ratios(plain(), ours(ema), rounds=ROUNDS)
-            print(f"  {threads} thread(s)  {name:<12} {ratio:.2f}x   ({ROWS / fast:.0f} / {ROWS / slow:.0f} images/s)")
+            print(
+                f"  {threads} thread(s)  {name:<12} {ratio:.2f}x   ({ROWS / fast:.0f} / {ROWS / slow:.0f} images/s)"
+            )

@@ -36,7 +36,9 @@ def run(*arguments) -> int:
 
 def test_train_predict_and_transition_work_from_a_csv(tmp_path, table, capsys):
     path, truth = table
-    assert run("train", path, "--label", "name", "--method", "forward", "--out", tmp_path / "run", *FLAGS) == 0
+    assert (
+        run("train", path, "--label", "name", "--method", "forward", "--out", tmp_path / "run", *FLAGS) == 0
+    )
     assert "600 rows of tabular, 4 classes" in capsys.readouterr().out
     assert run("predict", tmp_path / "run", path, "--out", tmp_path / "answers.csv") == 0
     with (tmp_path / "answers.csv").open() as file:
@@ -73,14 +75,26 @@ def test_a_config_file_is_read_and_options_win_over_it(tmp_path, table):
     settings = tmp_path / "settings.json"
     settings.write_text(json.dumps({"method": "ce", "seed": 5, "stage2": {"learning_rate": 0.002}}))
     chosen = entry.parser().parse_args(
-        ["train", "f.csv", "--label", "y", "--config", str(settings), "--method", "volmin", "--epochs", "2", "3"]
+        [
+            "train",
+            "f.csv",
+            "--label",
+            "y",
+            "--config",
+            str(settings),
+            "--method",
+            "volmin",
+            "--epochs",
+            "2",
+            "3",
+        ]
     )
     from c2s.commands import train
 
     result = train.settings_from(chosen)
     assert (result.method.name, result.seed) == ("volmin", 5)
     assert (result.stage2.learning_rate, result.stage2.epochs) == (0.002, 3)
-    assert result.stage1.schedule.name == "constant"
+    assert result.stage1.epochs == 2
 
 
 def test_a_matrix_file_is_a_given_transition(tmp_path, table, capsys):

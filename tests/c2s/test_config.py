@@ -44,7 +44,8 @@ def test_resolving_leaves_nothing_open_and_changes_nothing_chosen():
     resolved = defaults.resolve(chosen, IMAGES, 60_000)
     assert resolved.net == config.LeNet5()
     assert (resolved.stage1.epochs, resolved.stage1.batch_size) == (3, 64)
-    assert resolved.stage2.epochs == 5
+    assert resolved.stage2.epochs == 6
+    assert resolved.stage1.augment == config.Augment(shift=2)
     assert resolved.stage2.batch_size == 128
     assert resolved.transition.posteriors == "in-sample"
     assert defaults.resolve(resolved, IMAGES, 60_000) == resolved
@@ -52,7 +53,7 @@ def test_resolving_leaves_nothing_open_and_changes_nothing_chosen():
 
 def test_small_data_gets_more_epochs_smaller_batches_and_cross_fitting():
     resolved = defaults.resolve(config.TrainConfig(), VECTORS, 300)
-    assert resolved.stage1.epochs == defaults.MOST_EPOCHS
+    assert resolved.stage1.epochs == 15
     assert resolved.stage1.batch_size == 270 // 8
     assert resolved.transition.posteriors == "k-fold"
 

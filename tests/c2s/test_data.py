@@ -45,9 +45,12 @@ def test_unusable_arrays_are_refused_with_the_reason(x, y, why):
         data.from_arrays(x, y)
 
 
-def test_a_dataset_cannot_be_changed():
+def test_a_dataset_cannot_be_changed_and_leaves_the_caller_s_array_alone():
+    images = np.zeros((4, 5, 6), np.uint8)
+    dataset = data.from_arrays(images, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="read-only"):
-        vectors().x[0, 0] = 1
+        dataset.x[0, 0, 0] = 1
+    images[0, 0, 0] = 1
 
 
 def test_a_saved_dataset_comes_back_memory_mapped_and_equal(tmp_path):
@@ -81,6 +84,13 @@ def test_a_published_dataset_is_never_overwritten(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
 
+def test_other_word_vectors_are_another_digest():
+    bags = data.Bags(np.array([0, 1, 2]), np.array([0, 1]), np.ones(2, np.float32), 2)
+    tables = (np.zeros((2, 3), np.float32), np.ones((2, 3), np.float32))
+    digests = {data.Dataset(bags, np.array([0, 1]), ("a", "b"), "text", vectors=t).digest() for t in tables}
+    assert len(digests) == 2
+
+
 def test_another_label_order_is_another_digest():
     one = data.Dataset(np.zeros((2, 1), np.float32), np.array([0, 1]), ("a", "b"), "vectors")
     two = data.Dataset(np.zeros((2, 1), np.float32), np.array([0, 1]), ("b", "a"), "vectors")
@@ -98,7 +108,7 @@ def test_the_split_is_stratified_disjoint_and_repeatable():
 
 def test_every_class_keeps_a_training_row():
     y = np.array([0] * 50 + [1])
-    train, held = data.split(y, 0.5, seed=1)
+    train, _ = data.split(y, 0.5, seed=1)
     assert 50 in train
     tiny_train, tiny_held = data.split(np.array([0, 1, 2]), 0.1, seed=1)
     assert len(tiny_train) == 2

@@ -11,9 +11,13 @@ def test_a_folder_appears_only_when_it_is_complete(tmp_path):
 
 
 def test_an_error_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError, match="half way"), folders.whole(tmp_path / "f") as part:
-        (part / "a").write_text("x")
-        raise RuntimeError("half way")
+    def write_half() -> None:
+        with folders.whole(tmp_path / "f") as part:
+            (part / "a").write_text("x")
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        write_half()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -28,7 +28,13 @@ def clusters(rows: int, T: np.ndarray = TRUE_T, seed: int = 0) -> tuple[data.Dat
 
 def settings(**more) -> config.TrainConfig:
     raw = {
-        "stage1": {"epochs": 4, "batch_size": 64, "schedule": "constant", "learning_rate": 0.005, "ema": 0.98},
+        "stage1": {
+            "epochs": 4,
+            "batch_size": 64,
+            "schedule": "constant",
+            "learning_rate": 0.005,
+            "ema": 0.98,
+        },
         "stage2": {"epochs": 4, "batch_size": 64, "learning_rate": 0.005, "ema": 0.98},
         "net": {"name": "mlp", "hidden": [32]},
         "transition": {"posteriors": "in-sample"},
@@ -70,7 +76,9 @@ def every_epoch(monkeypatch):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_run_stopped_at_random_epochs_ends_where_the_undisturbed_one_does(tmp_path, every_epoch, seed):
     dataset, _, _ = clusters(400)
-    chosen = settings(transition={"posteriors": "k-fold", "folds": 2, "estimator": "volmin"}, method="revision")
+    chosen = settings(
+        transition={"posteriors": "k-fold", "folds": 2, "estimator": "volmin"}, method="revision"
+    )
     rng = np.random.default_rng(seed)
 
     def maybe_stop(progress: training.Progress) -> None:
@@ -144,14 +152,18 @@ def test_a_given_matrix_of_the_wrong_size_is_refused_before_training(tmp_path):
     dataset, _, _ = clusters(300)
     seen = []
     with pytest.raises(errors.InvalidTransition, match="3 classes"):
-        pipeline.run(dataset, settings(transition={"matrix": np.eye(3).tolist()}), tmp_path / "r", report=seen.append)
+        pipeline.run(
+            dataset, settings(transition={"matrix": np.eye(3).tolist()}), tmp_path / "r", report=seen.append
+        )
     assert seen == []
 
 
 @pytest.mark.parametrize("posteriors", ["in-sample", "validation", "k-fold"])
 def test_posteriors_of_every_kind_give_a_matrix(tmp_path, posteriors):
     dataset, _, _ = clusters(900)
-    found = pipeline.run(dataset, settings(transition={"posteriors": posteriors, "folds": 3}), tmp_path / "run")
+    found = pipeline.run(
+        dataset, settings(transition={"posteriors": posteriors, "folds": 3}), tmp_path / "run"
+    )
     assert estimation.error(found.T_c, TRUE_T) < 0.12
     folds = {entry["phase"] for entry in found.history if entry["phase"].startswith("fold")}
     assert len(folds) == (3 if posteriors == "k-fold" else 0)
@@ -192,9 +204,17 @@ def test_noise_that_hides_similarity_is_refused_for_the_averaged_correction(tmp_
         pipeline.run(dataset, settings(transition={"matrix": matrix}), tmp_path / "run")
 
 
+def test_too_few_rows_are_refused_in_words(tmp_path):
+    tiny = data.from_arrays(np.zeros((2, 3)), ["a", "b"])
+    with pytest.raises(errors.InvalidDataset, match="too few rows"):
+        pipeline.run(tiny, settings(), tmp_path / "run")
+
+
 def test_absent_evidence_for_a_class_is_flagged_not_fatal(tmp_path):
     dataset, _, _ = clusters(400)
-    lonely = data.Dataset(dataset.x, np.where(np.arange(400) == 7, C, dataset.y), (*range(C), "rare"), "vectors")
+    lonely = data.Dataset(
+        dataset.x, np.where(np.arange(400) == 7, C, dataset.y), (*range(C), "rare"), "vectors"
+    )
     found = pipeline.run(lonely, settings(), tmp_path / "run")
     assert found.T_c.shape == (C + 1, C + 1)
     assert any("rare" in note for note in found.notes)
@@ -208,4 +228,7 @@ def test_the_model_folder_rebuilds_the_net_without_the_run(tmp_path):
     with torch.inference_mode():
         torch.testing.assert_close(net(torch.tensor(x)), found.net.eval()(torch.tensor(x)))
     assert card["labels"] == list(range(C))
-    assert json.loads((tmp_path / "mine" / "card.json").read_text())["config"]["method"]["name"] == "f-class2simi"
+    assert (
+        json.loads((tmp_path / "mine" / "card.json").read_text())["config"]["method"]["name"]
+        == "f-class2simi"
+    )

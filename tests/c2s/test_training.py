@@ -117,7 +117,7 @@ def test_channels_last_convolutions_resume_bit_for_bit(tmp_path, every_epoch):
     def build() -> nn.Module:
         torch.manual_seed(0)
         head = [nn.Unflatten(1, (3, 5, 5)), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(36, 3)]
-        return nn.Sequential(*head)
+        return nn.Sequential(*head).to(memory_format=torch.channels_last)
 
     source = batches.Source(images, torch.device("cpu"))
     chosen = training.Phase(
@@ -190,7 +190,14 @@ def test_the_average_is_what_is_evaluated_and_kept():
 
 def test_gradient_clipping_bounds_the_step():
     before = net().state_dict()["0.weight"]
-    stage = {"epochs": 1, "optimizer": "sgd", "momentum": 0.0, "weight_decay": 0.0, "ema": None, "batch_size": 360}
+    stage = {
+        "epochs": 1,
+        "optimizer": "sgd",
+        "momentum": 0.0,
+        "weight_decay": 0.0,
+        "ema": None,
+        "batch_size": 360,
+    }
     moved = fit(phase(**stage, schedule="constant", clip_norm=1e-4, learning_rate=1.0))
     assert (weights(moved)["0.weight"] - before).norm() <= 1.01e-4
 

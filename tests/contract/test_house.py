@@ -39,16 +39,24 @@ def test_names_predict_content():
 
 
 def test_package_files_are_empty_but_the_library_s():
-    full = [path for path in SOURCES if path.name == "__init__.py" and path.read_text(encoding="utf-8").strip()]
+    full = [
+        path for path in SOURCES if path.name == "__init__.py" and path.read_text(encoding="utf-8").strip()
+    ]
     assert full == [ROOT / "c2s" / "__init__.py"]
 
 
 def test_pickle_is_never_imported():
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            names = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            )
             assert not {"pickle", "joblib", "dill", "cloudpickle", "shelve"} & set(names), path
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "load"
+            ):
                 used = {keyword.arg for keyword in node.keywords}
                 owner = node.func.value
                 if isinstance(owner, ast.Name) and owner.id == "np":
@@ -65,7 +73,8 @@ HEAVY = "print(*sorted({'torch', 'sklearn', 'pyarrow', 'rich', 'scipy', 'pandas'
 
 
 @pytest.mark.parametrize(
-    "module", ["c2s", "c2s.config", "c2s.data", "c2s.defaults", "c2s.transition", "c2s.estimation", "app.core"]
+    "module",
+    ["c2s", "c2s.config", "c2s.data", "c2s.defaults", "c2s.transition", "c2s.estimation", "app.core"],
 )
 def test_what_the_api_needs_loads_without_torch(module):
     assert fresh(f"import sys, {module}; {HEAVY}") == ""
@@ -84,5 +93,9 @@ def test_every_setting_read_from_the_environment_is_in_the_example():
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("C2S_"):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and node.value.startswith("C2S_")
+            ):
                 assert node.value in example, f"{path.name} reads {node.value}"
