@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from c2s import config, errors, folders
 from c2s.nets import choice
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 FORMAT = 1
 _net_config: TypeAdapter[config.NetConfig] = TypeAdapter(config.NetConfig)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c2s import errors, folders, streams
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 FORMAT = 1
 Kind = Literal["image", "vectors", "tabular", "text"]

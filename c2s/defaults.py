@@ -2,8 +2,7 @@
 
 import math
 
-from c2s import config
-from c2s.nets import shape
+from c2s import config, shape
 
 BATCH = 128  # the authors' value for MNIST
 SIMILAR_PAIRS = 50  # per batch, below which pair losses see too few similar ones

@@ -128,8 +128,6 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
         else:
             rows, labels = validate_data(self, X, y, **VECTORS)
             x = rows if isinstance(rows, np.ndarray) else _bags(rows)
-        if isinstance(x, np.ndarray):
-            x = x.view()  # a dataset forbids writing to its rows, and these may be the caller's own
         check_classification_targets(labels)
         classes, indices = np.unique(labels, return_inverse=True)
         plain = tuple(label if isinstance(label, data.Label) else str(label) for label in classes.tolist())

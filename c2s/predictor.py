@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from c2s import batches, checkpoint, data, encoding, errors, evaluation
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 Probabilities = npt.NDArray[np.float64]
 

@@ -1,6 +1,5 @@
 """From a config and the shape of the data to a net."""
 
-import dataclasses
 from typing import assert_never
 
 import numpy as np
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 from c2s import config, data, errors
 from c2s.nets import inputs, lenet, mlp, preact, resnet50, shakeshake, text
 from c2s.nets.classifier import Classifier
-from c2s.nets.shape import SMALLEST_SIDE, Shape
+from c2s.shape import SMALLEST_SIDE, Shape
 
 
 def build(chosen: config.NetConfig, shape: Shape) -> Classifier:
@@ -42,10 +41,7 @@ def build(chosen: config.NetConfig, shape: Shape) -> Classifier:
 
 def build_for(chosen: config.NetConfig, dataset: data.Dataset, rows: data.Labels) -> Classifier:
     """The net for a dataset: scaled by its training rows, and with its word vectors where it has some."""
-    shape = dataset.shape
-    if dataset.vectors is not None:
-        shape = dataclasses.replace(shape, vectors=dataset.vectors.shape[1])
-    net = build(chosen, shape)
+    net = build(chosen, dataset.shape)
     if isinstance(net.inputs, inputs.Pixels | inputs.Scale) and isinstance(dataset.x, np.ndarray):
         net.inputs.measure(dataset.x, rows)
     elif dataset.vectors is not None:

@@ -27,9 +27,10 @@ from c2s import (
     transition,
     workbench,
 )
-from c2s.paper import cells, results, settings, sources
+from c2s.paper import cells, groundwork, results, settings, sources
 
 RESULTS = "results.jsonl"
+GROUNDWORK = "groundwork"  # may be deleted: it is trained again
 Told = Callable[["Run", results.Row | None], None]  # None: the run begins
 
 
@@ -141,16 +142,23 @@ def run_cell(
     """The run's line: read if it is finished, else trained, from where an earlier attempt stopped, and written."""
     if row := _finished(run, out):
         return row
-    folder = out / run.key
-    row = _identity(run, device) | {"resumed": folder.exists()}
+    device = workbench.pick_device(device)
+    row = _identity(run, device)
+    folder = out / f"{run.key}-{row['commit'][:8]}"  # what other source began is begun anew
+    row |= {"resumed": folder.exists()}
+    cell = {"dataset": run.dataset, "noise": run.noise, "subset": run.subset, "commit": row["commit"]}
+    shelves = groundwork.shelves(out / GROUNDWORK, cell, run.config)
+    row |= {"borrowed": groundwork.borrow(shelves, folder)}
     began = time.perf_counter()
     try:
-        row |= _outcome(run, source, folder, device=workbench.pick_device(device), report=report)
+        row |= _outcome(run, source, folder, device=device, report=report)
+        groundwork.keep(shelves, folder)
     except (errors.Diverged, errors.NotLearnable) as exc:  # it would end so again: a result, not an accident
         row |= {"failure": str(exc)}
     row |= {"seconds": round(time.perf_counter() - began, 2)}
     results.append(out / RESULTS, row)
-    shutil.rmtree(folder, ignore_errors=True)  # thousands of runs would fill the disk
+    for left in out.glob(f"{run.key}-*"):
+        shutil.rmtree(left, ignore_errors=True)  # thousands of runs would fill the disk
     return row
 
 
@@ -189,7 +197,7 @@ def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
         "accuracy_last": own[-1]["test"],
         "accuracy_stage1": next(entry["test"] for entry in stage1 if entry["kept"]),
         "epochs": [[entry["phase"], entry["accuracy"], entry["test"]] for entry in tested],
-        "training_seconds": round(sum(entry["seconds"] for entry in history), 2),  # of all attempts
+        "training_seconds": round(sum(entry["seconds"] for entry in history), 2),  # borrowed phases included
     }
 
 

@@ -8,7 +8,7 @@ from c2s import batches, config, noise, training
 from c2s.methods import choice
 from c2s.methods.method import Evidence
 from c2s.nets import choice as nets
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 from c2s.trainee import Trainee
 
 ROWS, STEPS, ROUNDS = 2048, 8, 25

@@ -14,7 +14,7 @@ from c2s import batches, config, training
 from c2s.matrices import Fixed
 from c2s.methods.ce import CrossEntropy
 from c2s.nets import choice
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 ROWS, ROUNDS = 6400, 7
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import torch
 
 from c2s import checkpoint, config, errors
 from c2s.nets import choice
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 SHAPE = Shape(kind="vectors", classes=3, width=4)
 NET = config.Mlp(hidden=(6,))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from c2s import config, defaults, errors
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 IMAGES = Shape(kind="image", classes=10, image=(28, 28, 1))
 VECTORS = Shape(kind="vectors", classes=100, width=20)

@@ -9,7 +9,7 @@ from torch import nn
 
 from c2s import config, data, errors
 from c2s.nets import choice, inputs
-from c2s.nets.shape import Shape, auto
+from c2s.shape import Shape, auto
 
 
 def images(height=28, width=28, channels=1, classes=10):
@@ -180,7 +180,7 @@ def test_auto_chooses_by_the_shape_of_the_data(shape, expected):
 
 
 def test_shapes_and_the_automatic_choice_load_without_torch():
-    code = "import sys, c2s.nets.shape; sys.exit('torch' in sys.modules)"
+    code = "import sys, c2s.shape; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

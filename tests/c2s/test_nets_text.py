@@ -5,7 +5,7 @@ from torch import nn
 
 from c2s import config, data, errors
 from c2s.nets import choice
-from c2s.nets.shape import Shape
+from c2s.shape import Shape
 
 SHAPE = Shape(kind="text", classes=3, width=11)
 NET = config.TextNet(embedding=5, hidden=(7,))

@@ -72,7 +72,8 @@ def test_a_finished_run_is_not_run_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (row,) = runs.run_many([RUN], out=tmp_path, data_folder=folder)
-    assert [path.name for path in tmp_path.iterdir()] == [runs.RESULTS]  # its folder and lock are gone
+    left = {path.name for path in tmp_path.iterdir()}  # its folder and lock are gone
+    assert left == {runs.RESULTS, runs.GROUNDWORK}
     monkeypatch.setattr(pipeline, "run", refuse)
     assert runs.run_many([RUN], out=tmp_path, data_folder=folder) == []
     assert runs.run_cell(RUN, sources.load("mnist", folder), out=tmp_path) == row
@@ -115,6 +116,20 @@ def test_an_interrupted_run_ends_where_an_uninterrupted_one_does(
     assert resumed["resumed"]
     assert resumed["epochs"] == whole["epochs"]
     assert resumed["accuracy"] == whole["accuracy"]
+
+
+def test_methods_of_one_cell_share_stage_1_and_end_where_they_would_alone(
+    source: sources.Source, tmp_path: Path
+) -> None:
+    runs.run_cell(RUN, source, out=tmp_path / "shared")
+    forward = dataclasses.replace(RUN, method="forward")
+    shared = runs.run_cell(forward, source, out=tmp_path / "shared")
+    alone = runs.run_cell(forward, source, out=tmp_path / "alone")
+    assert shared["borrowed"] == ["stage1", "posterior"]
+    assert alone["borrowed"] == []
+    assert shared["epochs"] == alone["epochs"]
+    assert shared["accuracy"] == alone["accuracy"]
+    assert shared["errors"] == alone["errors"]
 
 
 def test_a_run_that_diverges_is_a_row_and_the_others_go_on(

@@ -46,13 +46,22 @@ def test_the_paper_preset_repeats_the_authors_on_mnist() -> None:
     assert (chosen.stage1.epochs, chosen.stage2.epochs) == (8, 30)
     assert chosen.stage1.schedule == config.Constant()
     assert isinstance(chosen.stage2.schedule, config.Step)
-    assert chosen.stage2.schedule.every == 5
+    assert (chosen.stage2.schedule.every, chosen.stage2.schedule.delay) == (5, 1)
     assert chosen.stage2.ema is None
     assert chosen.stage2.keep == "best"
     assert isinstance(chosen.transition, config.Estimate)
     assert chosen.transition.estimator == "anchors"
     assert isinstance(chosen.method, config.ForwardSimi)
     assert chosen.method.correction == "similarity"
+
+
+def test_the_paper_preset_cuts_a_class_where_there_are_many() -> None:
+    percentiles = {}
+    for dataset in ("mnist", "news20"):
+        estimate = settings.build("paper", dataset, "forward", seed=1).transition
+        assert isinstance(estimate, config.Estimate)
+        percentiles[dataset] = estimate.percentile
+    assert percentiles == {"mnist": 97.0, "news20": 99.85}
 
 
 def test_the_best_preset_averages_weights_and_keeps_the_last_epoch() -> None:

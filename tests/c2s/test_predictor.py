@@ -8,8 +8,8 @@ import torch
 
 from c2s import checkpoint, config, data, encoding, errors, evaluation, words
 from c2s.nets import choice
-from c2s.nets.shape import Shape
 from c2s.predictor import Predictor
+from c2s.shape import Shape
 
 T_C = [[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.3, 0.4]]
 MLP = config.Mlp(hidden=(5,))
