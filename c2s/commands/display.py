@@ -13,7 +13,9 @@ from rich.text import Text
 
 from c2s import result, training
 
-MOST_CLASSES = 20  # wider matrices are shown as their largest confusions
+MOST_CLASSES = 10  # wider matrices do not fit 80 columns and are shown as their largest confusions
+MOST_CONFUSIONS = 20
+NAME_WIDTH, CELL_WIDTH = 16, 6
 
 
 class Bars:
@@ -21,8 +23,8 @@ class Bars:
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
-            TextColumn("{task.description:<16}"),
-            BarColumn(bar_width=30),
+            TextColumn("{task.description:<8}"),
+            BarColumn(bar_width=20),
             TextColumn("epoch {task.fields[epoch]}"),
             TextColumn("{task.fields[metrics]}"),
             TimeRemainingColumn(),
@@ -51,7 +53,7 @@ class Bars:
         )
         if "accuracy" in progress.metrics:
             agreed = progress.metrics["accuracy"]
-            self._progress.update(task, metrics=f"agrees with {agreed:.1%} of held-out noisy labels")
+            self._progress.update(task, metrics=f"noisy validation {agreed:.1%}")
 
 
 def matrix_table(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
@@ -59,20 +61,26 @@ def matrix_table(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
     if len(classes) > MOST_CLASSES:
         return _confusions(T_c, classes)
     table = Table(
-        title="T_c: rows are true classes, columns the labels they were given", title_justify="left"
+        title="T_c: rows are true classes, columns the labels they were given",
+        title_justify="left",
+        box=None,
+        padding=0,
+        pad_edge=False,
     )
-    table.add_column("true \\ given", style="bold")
+    table.add_column("", style="bold", max_width=NAME_WIDTH, no_wrap=True)
     for name in classes:
-        table.add_column(Text(name), justify="right")
+        table.add_column(
+            Text(name), justify="center", min_width=CELL_WIDTH, max_width=CELL_WIDTH, no_wrap=True
+        )
     for name, row in zip(classes, T_c, strict=True):
-        table.add_row(Text(name), *(_cell(value) for value in row))
+        table.add_row(Text(f"{name} "), *(_cell(value) for value in row))
     return table
 
 
 def _cell(value: float) -> Text:
     depth = int(255 * (1 - min(1.0, float(value)) ** 0.5))  # the root lets small confusions show
     ink = "black" if depth > 110 else "white"
-    return Text(f"{value:.3f}", style=f"{ink} on rgb({depth},{depth},255)")
+    return Text(f" {value:.2f} ", style=f"{ink} on rgb({depth},{depth},255)")
 
 
 def _confusions(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
@@ -80,7 +88,7 @@ def _confusions(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
     for name in ("true class", "given label", "how often"):
         table.add_column(name)
     away = T_c - np.diag(np.diag(T_c))
-    for flat in np.argsort(away, axis=None)[::-1][:MOST_CLASSES]:
+    for flat in np.argsort(away, axis=None)[::-1][:MOST_CONFUSIONS]:
         i, j = divmod(int(flat), len(classes))
         table.add_row(Text(classes[i]), Text(classes[j]), f"{T_c[i, j]:.3f}")
     return table
