@@ -2,8 +2,8 @@
 
 On large data a short stage 1 has not learnt the labels by heart and its own posteriors serve; on small data K nets
 judge the rows they have not seen. Where stage 1 is mostly right counting is the best estimator; where it wavers
-between two classes (pair flip near one half) no single pass over its posteriors can tell T, and T is learnt jointly
-with the classifier.
+(pair flip near one half, overlapping classes) counting takes its errors for noise, and T is learnt jointly with the
+classifier, given rows enough.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ from c2s.methods.volmin import VolMin
 from c2s.training import Fitted
 from c2s.workbench import Workbench, no_evidence
 
-WAVERING = 0.3  # share of classes with a rival half as likely, above which stage 1 cannot tell them apart
+WAVERING = (
+    0.4  # share of rows with a rival class half as likely, above which stage 1 does not know the classes
+)
+ROWS_TO_LEARN = 300  # a class: fewer are learnt by heart together with T
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     estimates = _estimates(posterior[used], bench.dataset.y[used], bench.config)
     joint = estimation.confident_joint(posterior, bench.dataset.y)
     alternatives = {name: found.T for name, found in estimates.items()}
-    estimator, start = _chosen(bench.config, joint.T), stage1
+    estimator, start = _chosen(bench, stage1.net), stage1
     if estimator == "given" and isinstance(bench.config.transition, config.Given):
         alternatives["given"] = transition.check(bench.config.transition.matrix)
     if estimator == "volmin":
@@ -55,14 +58,18 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     return Findings(estimator, evidence, alternatives, flagged, start)
 
 
-def _chosen(chosen: config.TrainConfig, counted: Matrix) -> str:
+def _chosen(bench: Workbench, stage1: nn.Module) -> str:
+    chosen = bench.config
     if isinstance(chosen.transition, config.Given):
         return "given"
     if chosen.transition.estimator != "auto":
         return chosen.transition.estimator
     if isinstance(chosen.method, config.VolMin):  # learns T itself, in stage 2
         return "confident-joint"
-    return "volmin" if estimation.ambiguity(counted) > WAVERING else "confident-joint"
+    if len(bench.train) < ROWS_TO_LEARN * len(bench.dataset.labels):
+        return "confident-joint"
+    ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.holdout))
+    return "volmin" if ambiguity > WAVERING else "confident-joint"
 
 
 def _uses_holdout(chosen: config.TrainConfig) -> bool:

@@ -6,9 +6,10 @@ import rich.console
 
 from c2s.paper import ablation, cells, results, robustness, runs, settings, sources, tables
 
+OWN = "stage2"  # the phase whose model is the method's
 Group = tuple[str, str, int | None]  # dataset, preset, subset
-# the paper reports the best noisy-validation epoch; ours is the model a user would be given
-MEASURES = {"paper": "accuracy_best", "best": "accuracy"}
+# always the method's own epoch, never an earlier phase's model that a run fell back to
+MEASURES = {"paper": "accuracy_best", "best": "accuracy_own"}
 
 
 def print_tables(
@@ -81,18 +82,21 @@ def _noises(dataset: str, rows: list[results.Row]) -> tuple[str, ...]:
 
 
 def _text(rows: list[results.Row], paper: cells.Cell | None, measure: str) -> str:
-    text = tables.summary(rows, measure)
-    if paper is None:
-        return text
-    spread = "" if paper.deviation is None else f" ± {paper.deviation:.2f}"
-    text += f"\npaper {paper.mean:.2f}{spread}{'?' if paper.doubtful else ''}"
+    lines = [tables.summary(rows, measure)]
     ours = tables.mean(rows, measure)
-    return text if ours is None else f"{text}\ngap {ours - paper.mean:+.2f}"
+    if paper is not None:
+        spread = "" if paper.deviation is None else f" ± {paper.deviation:.2f}"
+        lines.append(f"paper {paper.mean:.2f}{spread}{'?' if paper.doubtful else ''}")
+        lines += [] if ours is None else [f"gap {ours - paper.mean:+.2f}"]
+    fallen = sum(row.get("kept", OWN) != OWN for row in rows)
+    if fallen:
+        lines.append(f"fell back {fallen} of {len(rows)}: {tables.mean(rows, 'accuracy'):.2f}")
+    return "\n".join(lines)
 
 
 def _note(dataset: str, methods: list[str], noises: tuple[str, ...]) -> str:
     found = [cells.find(dataset, noise, method) for method in methods for noise in noises]
-    notes = []
+    notes = ["n: seeds. fell back: a run kept an earlier phase's model; the accuracy with it."]
     if any(cell is not None and cell.doubtful for cell in found):
         notes.append("? contradicts its neighbours in the paper.")
     if absent := [method for method in methods if method not in settings.METHODS]:

@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -27,7 +26,7 @@ from c2s import (
     transition,
     workbench,
 )
-from c2s.paper import cells, groundwork, results, settings, sources
+from c2s.paper import cells, groundwork, results, settings, sources, version
 
 RESULTS = "results.jsonl"
 GROUNDWORK = "groundwork"  # may be deleted: it is trained again
@@ -144,9 +143,9 @@ def run_cell(
         return row
     device = workbench.pick_device(device)
     row = _identity(run, device)
-    folder = out / f"{run.key}-{row['commit'][:8]}"  # what other source began is begun anew
+    folder = out / f"{run.key}-{version.source()}"  # what other source began is begun anew
     row |= {"resumed": folder.exists()}
-    cell = {"dataset": run.dataset, "noise": run.noise, "subset": run.subset, "commit": row["commit"]}
+    cell = {"dataset": run.dataset, "noise": run.noise, "subset": run.subset, "source": version.source()}
     shelves = groundwork.shelves(out / GROUNDWORK, cell, run.config)
     row |= {"borrowed": groundwork.borrow(shelves, folder)}
     began = time.perf_counter()
@@ -185,14 +184,16 @@ def _outcome(
 
 
 def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
-    """Test accuracy of stage 1's model, and of the method's best noisy-validation and last epoch.
+    """Test accuracy of stage 1's model, and of the method's own: the epoch it keeps, the best and the last one.
 
-    The best epoch is the paper's rule. Both are the method's own even where the run kept an earlier phase's model.
+    Best on noisy validation is the paper's rule. The method's own epochs count even where the run fell back to an
+    earlier phase's model, whose accuracy would flatter the method.
     """
     tested = [entry for entry in history if "test" in entry]
     stage1 = [entry for entry in tested if entry["phase"] == "stage1"]
     own = [entry for entry in tested if entry["phase"] == tested[-1]["phase"]]
     return {
+        "accuracy_own": next(entry["test"] for entry in own if entry["kept"]),
         "accuracy_best": max(own, key=lambda entry: float(entry["accuracy"]))["test"],  # the first of equals
         "accuracy_last": own[-1]["test"],
         "accuracy_stage1": next(entry["test"] for entry in stage1 if entry["kept"]),
@@ -216,20 +217,9 @@ def _identity(run: Run, device: str) -> results.Row:
     return asdict(run) | {
         "key": run.key,
         "config": run.config.model_dump(mode="json"),
-        "commit": commit(),
+        "commit": version.commit(),
+        "source": version.source(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
         "device": device,
     }
-
-
-def commit() -> str:
-    """The source version, `-dirty` if files differ from it; "unknown" outside a repository."""
-    git = shutil.which("git")
-    if git is None:
-        return "unknown"
-    command = [git, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
-    done = subprocess.run(  # noqa: S603 - nothing in the command comes from outside
-        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() if done.returncode == 0 else "unknown"

@@ -23,8 +23,8 @@ class Table:
 def to_rich(table: Table) -> rich.table.Table:
     """The table as the terminal shows it."""
     shown = rich.table.Table(title=table.title, caption=table.note or None, show_lines=True)
-    for column in table.columns:
-        shown.add_column(column)
+    for number, column in enumerate(table.columns):
+        shown.add_column(column, no_wrap=number == 0)
     for row in table.rows:
         shown.add_row(*row)
     return shown

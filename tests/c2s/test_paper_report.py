@@ -6,9 +6,10 @@ import rich.console
 from c2s.paper import ablation, report, results, robustness, runs, tables
 
 
-def row(noise: str, method: str, accuracy: float | None, **others: object) -> results.Row:
+def row(noise: str, method: str, score: float | None, **others: object) -> results.Row:
     facts = {"dataset": "mnist", "preset": "paper", "seed": 1, "subset": None, "eta": None, "error": 0.01}
-    scores = {} if accuracy is None else {"accuracy": accuracy, "accuracy_best": accuracy}
+    measures = ("accuracy", "accuracy_own", "accuracy_best")
+    scores = {} if score is None else dict.fromkeys(measures, score)
     return {"key": "k", "noise": noise, "method": method} | facts | scores | others
 
 
@@ -47,12 +48,22 @@ def test_a_failed_run_is_counted_and_not_averaged() -> None:
     assert cell(table, "forward", "sym-0.6").startswith("97.00 (n=1)\nfailed (n=1)")
 
 
-def test_the_best_preset_shows_the_kept_model_and_the_paper_preset_the_best_epoch() -> None:
+def test_each_preset_shows_the_epoch_that_its_rule_keeps() -> None:
     ours = row("sym-0.6", "forward", 0.98, preset="best", accuracy_best=0.97)
     theirs = row("sym-0.6", "forward", 0.98, accuracy_best=0.97)
     best, paper = report.build([ours, theirs])
     assert cell(best, "forward", "sym-0.6").startswith("98.00")
     assert cell(paper, "forward", "sym-0.6").startswith("97.00")
+
+
+def test_a_run_that_fell_back_to_stage_1_does_not_flatter_the_method() -> None:
+    fell = row("sym-0.6", "f-class2simi", 0.5, preset="best", kept="stage1", accuracy=0.9)
+    held = row("sym-0.6", "f-class2simi", 0.6, preset="best", kept="stage2", seed=2)
+    (table,) = report.build([fell, held])
+    lines = cell(table, "f-class2simi", "sym-0.6").split("\n")
+    assert lines[0] == "55.00 ± 7.07 (n=2)"
+    assert lines[2] == "gap -43.91"
+    assert lines[3] == "fell back 1 of 2: 75.00"
 
 
 def test_a_subset_is_not_compared_with_the_paper() -> None:

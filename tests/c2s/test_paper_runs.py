@@ -59,13 +59,13 @@ def test_a_row_tells_what_was_run_and_what_came_of_it(source: sources.Source, tm
     assert row["config"]["seed"] == row["seed"] == 1
     assert row["rows"] == 120
     assert 0.05 < row["noise_rate"] < 0.35
-    assert all(0 <= row[f"accuracy{which}"] <= 1 for which in ("", "_best", "_last", "_stage1"))
+    assert all(0 <= row[f"accuracy{which}"] <= 1 for which in ("", "_own", "_best", "_last", "_stage1"))
     assert [phase for phase, _, _ in row["epochs"]] == ["stage1", "stage1", "stage2", "stage2"]
     assert row["estimator"] == "anchors"
     assert 0 <= row["error"] < 1
     assert row["error"] == row["errors"]["anchors"]
     assert not row["resumed"]
-    assert {"commit", "torch", "threads", "seconds", "kept"} <= row.keys()
+    assert {"commit", "source", "torch", "threads", "seconds", "kept"} <= row.keys()
 
 
 def test_a_finished_run_is_not_run_again(
@@ -203,11 +203,6 @@ def test_the_best_epoch_is_the_methods_own_and_the_first_of_equals() -> None:
     ]
     found = runs.accuracies(history)
     assert found["accuracy_stage1"] == 0.95
-    assert found["accuracy_best"] == 0.75
+    assert found["accuracy_own"] == found["accuracy_best"] == 0.75
     assert found["accuracy_last"] == 0.65
     assert found["training_seconds"] == 7.0
-
-
-def test_the_commit_is_unknown_where_git_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    assert runs.commit() == "unknown"
