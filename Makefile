@@ -37,6 +37,7 @@ bench: setup ## speed and memory, as medians of interleaved ratios
 	$(BIN)/python tests/bench/pair_loss.py
 	$(BIN)/python tests/bench/step.py
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/throughput_net.py
 	$(BIN)/python tests/bench/startup.py
 
 paper: setup ## the paper's experiments that the data at hand allow; resumes, prints tables

@@ -53,7 +53,12 @@ def run(chosen: argparse.Namespace) -> None:
             if row is None:
                 console.print(name, highlight=False)
             elif "accuracy" in row:
-                console.print(f"  {row['accuracy']:.2%} in {row['seconds']:.0f} s, T_c by {row['estimator']}")
+                kept = (
+                    "" if row["kept"] == "stage2" else f", the run kept {row['kept']}'s {row['accuracy']:.2%}"
+                )
+                console.print(
+                    f"  {row['accuracy_own']:.2%} in {row['seconds']:.0f} s, T_c by {row['estimator']}{kept}"
+                )
             else:
                 console.print(f"  failed: {row['failure']}", markup=False)
 

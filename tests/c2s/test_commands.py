@@ -131,3 +131,9 @@ def test_the_demo_s_digits_are_real_images():
     assert images.shape == (1797, 8, 8)
     assert images.max() == 255
     assert np.bincount(truth).min() > 170
+
+
+def test_the_paper_command_says_what_data_it_misses(tmp_path, capsys):
+    options = ["--dataset", "mnist", "--noise", "sym-0.4", "--method", "ce", "--data", tmp_path]
+    assert run("paper", *options, "--out", tmp_path / "out") == 2
+    assert "train-images-idx3" in capsys.readouterr().err

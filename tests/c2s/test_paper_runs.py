@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from c2s import config, errors, noise, pipeline, training
+from c2s.commands import entry
 from c2s.paper import results, runs, settings, sources
 
 RUN = runs.Run("mnist", "sym-0.2", "f-class2simi")
@@ -206,3 +207,14 @@ def test_the_best_epoch_is_the_methods_own_and_the_first_of_equals() -> None:
     assert found["accuracy_own"] == found["accuracy_best"] == 0.75
     assert found["accuracy_last"] == 0.65
     assert found["training_seconds"] == 7.0
+
+
+def test_the_command_runs_a_cell_once_and_prints_the_papers_number_beside_it(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = ["--dataset", "mnist", "--noise", "sym-0.4", "--method", "forward"]
+    command = ["paper", *cell, "--data", str(folder), "--out", str(tmp_path), "--device", "cpu"]
+    assert entry.main(command) == 0
+    assert "98.37" in capsys.readouterr().out
+    assert entry.main([*command, "--tables"]) == 0
+    assert len(results.read(tmp_path / runs.RESULTS)) == 1
