@@ -26,6 +26,16 @@ class Trainee:
         """Move the average towards the net: weights and batch-norm statistics alike."""
         torch._foreach_lerp_(self._slow, self._live, 1 - decay)
 
+    def evaluated(self) -> dict[str, Tensor]:
+        """The weights that are judged, kept and served, with the matrix that belongs to them."""
+        found = {f"net.{name}": tensor for name, tensor in _state(self.average).items()}
+        return found | {f"T.{name}": tensor for name, tensor in _state(self.T).items()}
+
+    def become(self, evaluated: Mapping[str, Tensor]) -> None:
+        """Take on weights that `evaluated` gave earlier."""
+        self.average.load_state_dict(_under("net.", evaluated))
+        self.T.load_state_dict(_under("T.", evaluated))
+
     def tensors(self) -> dict[str, Tensor]:
         """Everything that the next epoch depends on."""
         found = {f"net.{name}": tensor for name, tensor in _state(self.net).items()}

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from c2s import batches, config, errors, evaluation, schedule, streams
 from c2s.matrices import Matrix, TransitionModule
 from c2s.methods.method import Method
+from c2s.record import Record
 from c2s.trainee import Trainee
 
 TICK_SECONDS = 2.0  # between reports inside an epoch
@@ -118,18 +119,13 @@ def fit(
     """Train `net` through a phase and leave in it the weights that noisy validation prefers."""
     keep = keep or Forget()
     trainee = Trainee(net.to(source.device), T.to(source.device), phase.stage)
-    best: dict[str, Tensor] = {}
-    history: list[dict[str, Any]] = []
+    record = Record(phase.name, phase.epochs, phase.stage, judges=len(phase.holdout))
     if saved := keep.load():
-        tensors, facts = saved
-        history = facts["history"]
-        best = {name.removeprefix("best."): t for name, t in tensors.items() if name.startswith("best.")}
-        trainee.restore({name: t for name, t in tensors.items() if not name.startswith("best.")})
+        trainee.restore(saved[0])
+        record.restore(*saved)
     saved_at = time.monotonic()
-    for epoch in range(len(history), phase.epochs):
-        if _exhausted(history, phase.stage.patience):
-            break
-        began = time.perf_counter()
+    while not record.ended:
+        began, epoch = time.perf_counter(), len(record.history)
         loss = _epoch(trainee, source, phase, epoch=epoch, report=report)
         if not math.isfinite(loss):
             raise errors.Diverged(phase.name, epoch)
@@ -137,28 +133,15 @@ def fit(
         metrics = (
             {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
         )
-        kept = phase.stage.keep == "last" or _better(metrics, history, len(phase.holdout))
-        if kept:
-            best = _snapshot(trainee)
-            for earlier in history:
-                earlier["kept"] = False
-        seconds = time.perf_counter() - began
-        history.append({"phase": phase.name, "epoch": epoch, "kept": kept, "seconds": seconds} | metrics)
-        ended = epoch + 1 == phase.epochs or _exhausted(history, phase.stage.patience)
-        if ended or time.monotonic() - saved_at >= SAVE_SECONDS:
-            keep.save(trainee.tensors() | {f"best.{n}": t for n, t in best.items()}, {"history": history})
+        record.add(metrics, trainee, seconds=time.perf_counter() - began)
+        if record.ended or time.monotonic() - saved_at >= SAVE_SECONDS:
+            keep.save(trainee.tensors() | record.tensors(), {"history": record.history})
             saved_at = time.monotonic()
         report(Progress(phase.name, epoch + 1, phase.epochs, metrics=metrics))
-    trainee.average.load_state_dict({n[4:]: t for n, t in best.items() if n.startswith("net.")})
-    trainee.T.load_state_dict({n[2:]: t for n, t in best.items() if n.startswith("T.")})
+    record.leave_kept(trainee)
     T_c = trainee.T.class_matrix().double().cpu().numpy()
     learnt = T.learning_rate is not None
-    return Fitted(phase.name, trainee.average.eval().requires_grad_(True), T_c, learnt, history)
-
-
-def _snapshot(trainee: Trainee) -> dict[str, Tensor]:
-    found = {f"net.{name}": tensor.clone() for name, tensor in trainee.average.state_dict().items()}
-    return found | {f"T.{name}": tensor.clone() for name, tensor in trainee.T.state_dict().items()}
+    return Fitted(phase.name, trainee.average.eval().requires_grad_(True), T_c, learnt, record.history)
 
 
 def _epoch(trainee: Trainee, source: batches.Source, phase: Phase, *, epoch: int, report: Report) -> float:
@@ -221,22 +204,3 @@ def _judge(trainee: Trainee, source: batches.Source, phase: Phase) -> dict[str, 
     y = phase.y[phase.holdout]
     likely = np.log(np.maximum(noisy[np.arange(len(y)), y], 1e-12))
     return {"accuracy": float((probs.argmax(1) == y).mean()), "likelihood": float(likely.mean())}
-
-
-def _better(metrics: Mapping[str, float], history: list[dict[str, Any]], holdout: int) -> bool:
-    """Better on noisy validation than the epoch kept so far; within half a standard error likelihood decides."""
-    kept = next((entry for entry in history if entry["kept"]), None)
-    if kept is None:
-        return True
-    gain = float(metrics["accuracy"] - kept["accuracy"])
-    tie = 0.5 * math.sqrt(kept["accuracy"] * (1 - kept["accuracy"]) / holdout)
-    if abs(gain) <= tie:
-        return bool(metrics["likelihood"] > kept["likelihood"])
-    return gain > 0
-
-
-def _exhausted(history: list[dict[str, Any]], patience: int | None) -> bool:
-    if patience is None or not history:
-        return False
-    kept = next(number for number, entry in enumerate(history) if entry["kept"])
-    return len(history) - 1 - kept >= patience

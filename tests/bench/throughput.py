@@ -7,6 +7,7 @@ first: float images in a TensorDataset, a shuffling DataLoader, the net in its d
 import numpy as np
 import torch
 from interleave import ratios
+from throughput_net import stock
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -22,21 +23,12 @@ X = RNG.integers(0, 256, (ROWS, 28, 28), dtype=np.uint8)
 Y = RNG.integers(0, 10, ROWS)
 
 
-def plain_net() -> nn.Module:
-    """The paper's LeNet variant in stock layers."""
-    return nn.Sequential(
-        nn.Conv2d(1, 20, 5, padding=2), nn.BatchNorm2d(20), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(20, 50, 5, padding=2), nn.BatchNorm2d(50), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(2450, 500), nn.BatchNorm1d(500), nn.Linear(500, 10),
-    )  # fmt: skip
-
-
 def plain() -> object:
     images = (torch.from_numpy(X)[:, None].float() / 255 - 0.1307) / 0.3081
     loader = DataLoader(
         TensorDataset(images, torch.from_numpy(Y)), batch_size=128, shuffle=True, num_workers=0
     )
-    net = plain_net().train()
+    net = stock().train()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, weight_decay=1e-4)
 
     def epoch() -> None:
