@@ -75,6 +75,14 @@ def load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     return net.eval(), card
 
 
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, such as a pretrained net; anything else is `InvalidModel`."""
+    try:
+        return safetensors.torch.load_file(file)
+    except (OSError, safetensors.SafetensorError) as exc:
+        raise errors.InvalidModel(f"{file.name}: cannot be read as safetensors") from exc
+
+
 def load_card(folder: Path) -> dict[str, Any]:
     """The facts about a model, without its weights."""
     try:

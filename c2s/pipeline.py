@@ -23,9 +23,12 @@ def run(
     device: str = "cpu",
     report: training.Report = training.quiet,
     probe: training.Probe | None = None,
+    pretrained: Path | None = None,
 ) -> result.Result:
     """Train on noisy labels in two stages; a folder that holds part of this run is taken up where it stopped."""
-    bench = workbench.open_bench(dataset, chosen, folder, device=device, report=report, probe=probe)
+    bench = workbench.open_bench(
+        dataset, chosen, folder, device=device, report=report, probe=probe, pretrained=pretrained
+    )
     stage1 = bench.fit(
         "stage1",
         CrossEntropy(),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from c2s import batches, checkpoint, config, data, defaults, errors, folders, streams, training, transition
 from c2s.config import Stage
@@ -26,13 +26,17 @@ class Workbench:
     train: data.Labels  # row numbers
     holdout: data.Labels
     source: batches.Source
+    backbone: dict[str, Tensor] | None = None  # pretrained weights that every fresh net starts from
     history: list[dict[str, Any]] = field(default_factory=list)
 
     def fresh_net(self, *stream: str | int) -> nn.Module:
         """A net with new weights, which depend on the seed and the stream's name alone."""
         with torch.random.fork_rng():
             torch.manual_seed(streams.derive(self.config.seed, "init", *stream))
-            return choice.build_for(self.config.net, self.dataset, self.train)
+            net = choice.build_for(self.config.net, self.dataset, self.train)
+        if self.backbone is not None:
+            choice.start_from(net, self.backbone)
+        return net
 
     def fit(
         self,
@@ -81,15 +85,18 @@ def open_bench(
     device: str,
     report: training.Report,
     probe: training.Probe | None,
+    pretrained: Path | None = None,
 ) -> Workbench:
     """Lay out the run; a folder with another run's work in it is refused."""
     resolved = defaults.resolve(chosen, dataset.shape, len(dataset))
     _check_given(resolved, len(dataset.labels))
-    _claim(folder, {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()})
+    backbone = None if pretrained is None else checkpoint.read_weights(pretrained)
+    run = {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()}
+    _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
     train, holdout = data.split(dataset.y, resolved.validation, seed=resolved.seed)
     where = torch.device(pick_device(device))
     source = batches.Source(dataset.x, where)
-    return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source)
+    return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source, backbone)
 
 
 def pick_device(wanted: str) -> str:

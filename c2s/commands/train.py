@@ -26,6 +26,9 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS)
     )
+    command.add_argument(
+        "--pretrained", type=Path, metavar="FILE", help="safetensors that resnet-50 starts from"
+    )
     command.add_argument("--epochs", type=int, nargs=2, metavar=("STAGE1", "STAGE2"), default=(None, None))
     command.add_argument("--seed", type=int, default=None)
     command.add_argument(
@@ -57,7 +60,9 @@ def run(chosen: argparse.Namespace) -> None:
     )
     console.print(f"{len(dataset)} rows of {dataset.kind}, {len(dataset.classes)} classes", highlight=False)
     with display.Bars(console) as bars:
-        found = pipeline.run(dataset, settings, chosen.out, device=chosen.device, report=bars)
+        found = pipeline.run(
+            dataset, settings, chosen.out, device=chosen.device, report=bars, pretrained=chosen.pretrained
+        )
     display.show_noise(console, found, dataset.classes)
     console.print("model: ", end="")
     console.print(str(found.folder), markup=False, highlight=False, soft_wrap=True)

@@ -1,5 +1,6 @@
 """From a config and the shape of the data to a net."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 import numpy as np
@@ -53,6 +54,13 @@ def _give_words(table: Tensor, vectors: npt.NDArray[np.float32]) -> None:
     if len(vectors) != len(table):
         raise errors.InvalidDataset(f"{len(table)} terms need as many word vectors, there are {len(vectors)}")
     table.copy_(torch.tensor(vectors))  # a copy: the array may be read-only
+
+
+def start_from(net: Classifier, backbone: Mapping[str, Tensor]) -> None:
+    """Give a ResNet-50 pretrained weights, under torchvision's names; its head stays new."""
+    if not isinstance(net.body, resnet50.ResNet50):
+        raise errors.InvalidConfig("pretrained weights are for net resnet-50")
+    resnet50.load_backbone(net.body, backbone)
 
 
 def parameters(net: nn.Module) -> int:
