@@ -7,7 +7,6 @@ device; it belongs to training alone.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -52,11 +51,6 @@ def shuffled(rows: Tensor, size: int, generator: torch.Generator) -> Iterator[Te
         yield order[start:stop]
 
 
-def in_order(count: int, size: int) -> Iterator[Tensor]:
-    """Row numbers 0 to count in order, cut into batches."""
-    yield from torch.arange(count).split(size)
-
-
 def augmented(images: Tensor, chosen: config.Augment, generator: torch.Generator) -> Tensor:
     """Images (b, h, w[, c]) shifted and flipped at random, each by its own draw."""
     if not (chosen.shift or chosen.flip):
@@ -76,8 +70,3 @@ def augmented(images: Tensor, chosen: config.Augment, generator: torch.Generator
     which = torch.arange(count)[:, None, None]
     at = (which, rows[:, :, None], columns[:, None, :])  # (b, h, w)
     return images[tuple(index.to(images.device) for index in at)]
-
-
-def row_tensor(rows: npt.NDArray[np.int64]) -> Tensor:
-    """Row numbers as a tensor."""
-    return torch.from_numpy(np.array(rows))

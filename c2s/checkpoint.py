@@ -14,11 +14,10 @@ import safetensors.torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
 
-from c2s import config, errors, folders
+from c2s import cards, config, errors, folders
 from c2s.nets import choice
 from c2s.shape import Shape
 
-FORMAT = 1
 _net_config: TypeAdapter[config.NetConfig] = TypeAdapter(config.NetConfig)
 
 
@@ -54,12 +53,14 @@ def save_model(folder: Path, net: nn.Module, card: Mapping[str, Any]) -> None:
     with folders.whole(folder) as part:
         weights = part / "weights.safetensors"
         safetensors.torch.save_file(_plain(net.state_dict()), weights)
-        folders.write_json(part / "card.json", {"format": FORMAT, "sha256": folders.digest(weights), **card})
+        folders.write_json(
+            part / "card.json", {"format": cards.FORMAT, "sha256": folders.digest(weights), **card}
+        )
 
 
 def load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     """The net in evaluation mode and its card; an incomplete or altered folder is `InvalidModel`."""
-    card = load_card(folder)
+    card = cards.load(folder)
     weights = folder / "weights.safetensors"
     if not weights.is_file() or folders.digest(weights) != card["sha256"]:
         raise errors.InvalidModel(
@@ -81,19 +82,6 @@ def read_weights(file: Path) -> dict[str, Tensor]:
         return safetensors.torch.load_file(file)
     except (OSError, safetensors.SafetensorError) as exc:
         raise errors.InvalidModel(f"{file.name}: cannot be read as safetensors") from exc
-
-
-def load_card(folder: Path) -> dict[str, Any]:
-    """The facts about a model, without its weights."""
-    try:
-        card: dict[str, Any] = folders.read_json(folder / "card.json")
-    except (OSError, ValueError) as exc:
-        raise errors.InvalidModel(f"{folder.name}: not a model folder, card.json cannot be read") from exc
-    if card.get("format") != FORMAT:
-        raise errors.InvalidModel(
-            f"card format {card.get('format')} is not known, this version reads {FORMAT}"
-        )
-    return card
 
 
 def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import PositiveFloat
 
-from c2s import config, errors
+from c2s import errors, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Block = npt.NDArray[np.float32]
 
 
-class Number(config.Config):
+class Number(schema.Config):
     """A column of numbers, booleans or dates, brought to mean 0 and deviation 1; a missing value becomes the mean."""
 
     kind: Literal["number"] = "number"
@@ -38,7 +38,7 @@ class Number(config.Config):
         return 1 + self.missing
 
 
-class Category(config.Config):
+class Category(schema.Config):
     """A column of names: one column of zeros and ones for each, the commonest first."""
 
     kind: Literal["category"] = "category"

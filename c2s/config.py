@@ -4,42 +4,20 @@ Defaults are the paper's or the authors' where a comment says so, and ours other
 the data": `c2s.defaults.resolve` fills it in before training, and the filled-in config travels in the model's card.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
+    Discriminator,
     Field,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
-    ValidationError,
+    Tag,
 )
 
-from c2s import errors
-
-
-class Config(BaseModel):
-    """A frozen value that refuses what it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    @classmethod
-    def parse(cls, raw: object) -> Self:
-        """Read plain data; what does not fit is `InvalidConfig`, naming the field."""
-        try:
-            return cls.model_validate(raw)
-        except ValidationError as exc:
-            first = exc.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "config"
-            raise errors.InvalidConfig(f"{where}: {first['msg']}") from exc
-
-
-def _by_name(raw: object) -> object:
-    """`"forward"` stands for `{"name": "forward"}`."""
-    return {"name": raw} if isinstance(raw, str) else raw
-
+from c2s import schema
+from c2s.schema import Config
 
 # --- methods ------------------------------------------------------------------------------------------------
 
@@ -113,7 +91,7 @@ MethodConfig = Annotated[
     | Prune
     | PruneSimi,
     Field(discriminator="name"),
-    BeforeValidator(_by_name),
+    BeforeValidator(schema.by_name),
 ]
 
 # --- nets ---------------------------------------------------------------------------------------------------
@@ -162,7 +140,7 @@ class TextNet(Config):
 NetConfig = Annotated[
     AutoNet | LeNet | LeNet5 | ShakeShake26 | ResNet56 | ResNet50 | Mlp | TextNet,
     Field(discriminator="name"),
-    BeforeValidator(_by_name),
+    BeforeValidator(schema.by_name),
 ]
 
 # --- stages -------------------------------------------------------------------------------------------------
@@ -183,7 +161,7 @@ class Cosine(Config):
     name: Literal["cosine"] = "cosine"  # to zero over the stage
 
 
-Schedule = Annotated[Constant | Step | Cosine, Field(discriminator="name"), BeforeValidator(_by_name)]
+Schedule = Annotated[Constant | Step | Cosine, Field(discriminator="name"), BeforeValidator(schema.by_name)]
 
 
 class Augment(Config):
@@ -233,16 +211,32 @@ class Given(Config):
     matrix: tuple[tuple[float, ...], ...]
 
 
+def _by_estimator(raw: object) -> object:
+    """`"anchors"` stands for `{"estimator": "anchors"}`."""
+    return {"estimator": raw} if isinstance(raw, str) else raw
+
+
+def _which_transition(raw: object) -> str:
+    given = "matrix" in raw if isinstance(raw, dict) else isinstance(raw, Given)
+    return "given" if given else "estimated"
+
+
+TransitionConfig = Annotated[
+    Annotated[Estimate, Tag("estimated")] | Annotated[Given, Tag("given")],
+    Discriminator(_which_transition),
+    BeforeValidator(_by_estimator),
+]
+
+
 class TrainConfig(Config):
     method: MethodConfig = ForwardSimi()
     net: NetConfig = AutoNet()
     stage1: Stage = Stage()
     stage2: Stage = Stage()
-    transition: Estimate | Given = Estimate()
+    transition: TransitionConfig = Estimate()
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.1  # share of noisy rows held out, the authors'
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 
-def schema(kind: type[Config]) -> dict[str, Any]:
-    """The JSON schema of a config, for documentation and forms."""
-    return kind.model_json_schema()
+METHODS = schema.names(MethodConfig)
+NETS = schema.names(NetConfig)

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 
-from c2s import columns, config, data, errors, words
+from c2s import columns, data, errors, schema, words
 
 Column = Annotated[columns.Number | columns.Category, Field(discriminator="kind")]
 
 
-class TableEncoding(config.Config):
+class TableEncoding(schema.Config):
     """Columns side by side, each by its own rule."""
 
     kind: Literal["tabular"] = "tabular"
@@ -29,7 +29,7 @@ class TableEncoding(config.Config):
         return sum(column.width for column in self.columns)
 
 
-class VectorEncoding(config.Config):
+class VectorEncoding(schema.Config):
     """Numbers as they are."""
 
     kind: Literal["vectors"] = "vectors"
@@ -37,7 +37,7 @@ class VectorEncoding(config.Config):
     columns: tuple[str, ...] | None = None  # where a table keeps the numbers; None: rows are an array
 
 
-class ImageEncoding(config.Config):
+class ImageEncoding(schema.Config):
     """Pixels as they are."""
 
     kind: Literal["image"] = "image"

@@ -45,6 +45,8 @@ def read(
     y, labels = _labels(
         columns.arrow(found[label], label), label, untyped=formats.suffix(path) in (".csv", ".tsv")
     )
+    if len(labels) > max(2, len(y) // 2):  # ids, or numbers to be predicted: no classes
+        raise errors.InvalidDataset(f"column {label!r} has {len(labels)} different labels in {len(y)} rows")
     ids = None if id is None else _ids(found[id], id)
     spec, vectors = _learn(rows, text, word_vectors)
     x = encoding.apply(spec, rows)

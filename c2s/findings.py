@@ -7,7 +7,6 @@ classifier, given rows enough.
 """
 
 from dataclasses import dataclass
-from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +40,9 @@ class Findings:
 def study(bench: Workbench, stage1: Fitted) -> Findings:
     """Estimate T_c in every way that needs no further training, choose, and learn it jointly if it takes that."""
     posterior = _posterior(bench, stage1.net)
-    used = bench.holdout if _uses_holdout(bench.config) else np.arange(len(bench.dataset))
-    estimates = _estimates(posterior[used], bench.dataset.y[used], bench.config)
-    joint = estimation.confident_joint(posterior, bench.dataset.y)
+    y = bench.dataset.y
+    joint = estimation.confident_joint(posterior, y)
+    estimates = _estimates(bench, posterior, y, joint)
     alternatives = {name: found.T for name, found in estimates.items()}
     estimator, start = _chosen(bench, stage1.net), stage1
     if estimator == "given" and isinstance(bench.config.transition, config.Given):
@@ -52,8 +51,8 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
         start = _learn(bench, stage1.net)
         alternatives["volmin"] = start.T_c
     T_c = alternatives[estimator]
-    priors = transition.clean_priors(T_c, np.bincount(bench.dataset.y, minlength=len(T_c)))
-    evidence = Evidence(bench.dataset.y, T_c, priors, joint.suspects)
+    priors = transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
+    evidence = Evidence(y, T_c, priors, joint.suspects)
     flagged = estimates[estimator].flagged if estimator in estimates else ()
     return Findings(estimator, evidence, alternatives, flagged, start)
 
@@ -70,10 +69,6 @@ def _chosen(bench: Workbench, stage1: nn.Module) -> str:
         return "confident-joint"
     ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.holdout))
     return "volmin" if ambiguity > WAVERING else "confident-joint"
-
-
-def _uses_holdout(chosen: config.TrainConfig) -> bool:
-    return isinstance(chosen.transition, config.Estimate) and chosen.transition.posteriors == "validation"
 
 
 def _posterior(bench: Workbench, stage1: nn.Module) -> npt.NDArray[np.float64]:
@@ -107,29 +102,20 @@ def _cross_fit(bench: Workbench, posterior: npt.NDArray[np.float64], *, folds: i
 
 
 def _estimates(
-    posterior: npt.NDArray[np.float64], y: data.Labels, chosen: config.TrainConfig
+    bench: Workbench, posterior: npt.NDArray[np.float64], y: data.Labels, joint: estimation.Estimated
 ) -> dict[str, estimation.Estimated]:
-    names: tuple[config.Estimator, ...] = ("anchors", "mean-posterior", "dual-t", "confident-joint")
-    percentile = chosen.transition.percentile if isinstance(chosen.transition, config.Estimate) else 97.0
-    return {name: _estimate(name, posterior, y, percentile=percentile) for name in names}
-
-
-def _estimate(
-    name: config.Estimator, posterior: npt.NDArray[np.float64], y: data.Labels, *, percentile: float
-) -> estimation.Estimated:
-    match name:
-        case "anchors":
-            return estimation.anchors(posterior, percentile)
-        case "mean-posterior":
-            return estimation.mean_posterior(posterior)
-        case "dual-t":
-            return estimation.dual_t(posterior, y, percentile)
-        case "confident-joint":
-            return estimation.confident_joint(posterior, y)
-        case "volmin":
-            raise ValueError("volmin is learnt, not read off posteriors")
-        case other:
-            assert_never(other)
+    """T_c by every estimator that reads it off posteriors: all of them, or those of the held-out rows."""
+    chosen = bench.config.transition
+    percentile = chosen.percentile if isinstance(chosen, config.Estimate) else 97.0
+    if isinstance(chosen, config.Estimate) and chosen.posteriors == "validation":
+        posterior, y = posterior[bench.holdout], y[bench.holdout]
+        joint = estimation.confident_joint(posterior, y)
+    return {
+        "anchors": estimation.anchors(posterior, percentile),
+        "mean-posterior": estimation.mean_posterior(posterior),
+        "dual-t": estimation.dual_t(posterior, y, percentile),
+        "confident-joint": joint,
+    }
 
 
 def _learn(bench: Workbench, stage1: nn.Module) -> Fitted:

@@ -1,6 +1,7 @@
 """Folders that appear whole: written under a temporary name, flushed to the disk, then renamed."""
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -8,6 +9,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from c2s import errors
 
 
 @contextlib.contextmanager
@@ -26,6 +29,18 @@ def whole(folder: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
+
+
+@contextlib.contextmanager
+def reserved(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder; one that is taken is `InvalidConfig`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # goes with the process, however that ends
+        except BlockingIOError as exc:
+            raise errors.InvalidConfig(f"{folder.name}: another process is at work in this folder") from exc
+        yield
 
 
 def write_json(path: Path, value: object) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npz")
 BLOCK = 2**26  # bytes: the longest row that a text file may have
 MOST_COLUMNS = 4096
+MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]  # what stands in a CSV where nothing is known
 WRONG_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
@@ -139,7 +140,9 @@ def _csv(path: Path, strings: Sequence[str]) -> pa.Table:
                 use_threads=False, block_size=_block(path)
             ),  # threads lose the line
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(column_types=text, strings_can_be_null=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=text, strings_can_be_null=True, null_values=MISSING
+            ),
         )
     except pa.ArrowInvalid as exc:
         if (wrong := WRONG_WIDTH.search(str(exc))) is None:

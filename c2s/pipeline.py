@@ -1,15 +1,16 @@
-"""Algorithm 1 of the paper, one statement a step, resumable at every epoch of every step."""
+"""Algorithm 1 of the paper, one statement a step; every step goes on from the last epoch that was kept of it."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from c2s import config, data, errors, evaluation, findings, result, training, transition, workbench
+from c2s import config, data, errors, evaluation, findings, folders, result, training, transition, workbench
 from c2s.findings import Findings
 from c2s.methods import choice
 from c2s.methods.ce import CrossEntropy
-from c2s.methods.method import is_exact
+from c2s.methods.method import Evidence, is_exact
 from c2s.workbench import Workbench
 
 CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
@@ -26,35 +27,46 @@ def run(
     pretrained: Path | None = None,
 ) -> result.Result:
     """Train on noisy labels in two stages; a folder that holds part of this run is taken up where it stopped."""
-    bench = workbench.open_bench(
-        dataset, chosen, folder, device=device, report=report, probe=probe, pretrained=pretrained
-    )
-    stage1 = bench.fit(
-        "stage1",
-        CrossEntropy(),
-        bench.fresh_net(),
-        stage=bench.config.stage1,
-        evidence=workbench.no_evidence(dataset),
-    )
-    found = findings.study(bench, stage1)  # T_c, and from it what the method needs
-    refuse_hidden(bench.config.method, found)
-    stage2 = second_stage(bench, found)
-    kept = best(bench, [stage2, found.start, stage1])
-    return result.publish(bench, found, kept)
+    with folders.reserved(folder):
+        bench = workbench.open_bench(
+            dataset, chosen, folder, device=device, report=report, probe=probe, pretrained=pretrained
+        )
+        refuse_given(bench)
+        stage1 = first_stage(bench)
+        found = findings.study(bench, stage1)  # T_c, and from it what the method needs
+        hidden = hides_pairs(bench.config.method, found.evidence)
+        stage2 = [] if hidden else [second_stage(bench, found)]
+        kept = best(bench, [*stage2, found.start, stage1])
+        return result.publish(bench, found, kept, hidden=hidden)
 
 
-def refuse_hidden(method: config.MethodConfig, found: Findings) -> None:
+def refuse_given(bench: Workbench) -> None:
+    """A matrix of the user's that hides similarity from the method is refused before anything is trained."""
+    if not isinstance(bench.config.transition, config.Given):
+        return
+    T_c = transition.check(bench.config.transition.matrix)
+    known = workbench.no_evidence(bench.dataset)
+    priors = transition.clean_priors(T_c, np.bincount(bench.dataset.y, minlength=len(T_c)))
+    if hides_pairs(bench.config.method, dataclasses.replace(known, T_c=T_c, priors=priors)):
+        raise errors.NotLearnable(
+            'the given matrix hides which pairs are similar: choose correction "exact" or the method "forward"'
+        )
+
+
+def hides_pairs(method: config.MethodConfig, evidence: Evidence) -> bool:
     """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
     if not isinstance(method, config.ForwardSimi | config.ReweightSimi):
-        return
-    if is_exact(method.correction, found.evidence):
-        return
-    T_s = transition.similarity_from_class(found.evidence.T_c, found.evidence.priors)
-    if T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP:
-        raise errors.NotLearnable(
-            f"the noise hides which pairs are similar (T_s11 {T_s[1, 1]:.3f}, T_s01 {T_s[0, 1]:.3f});"
-            ' choose correction "exact" or the method "forward"'
-        )
+        return False
+    if is_exact(method.correction, evidence):
+        return False
+    T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
+    return bool(T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP)
+
+
+def first_stage(bench: Workbench) -> training.Fitted:
+    """Cross-entropy on the labels as they are."""
+    nothing = workbench.no_evidence(bench.dataset)
+    return bench.fit("stage1", CrossEntropy(), bench.fresh_net(), stage=bench.config.stage1, evidence=nothing)
 
 
 def second_stage(bench: Workbench, found: Findings) -> training.Fitted:

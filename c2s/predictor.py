@@ -33,13 +33,18 @@ class Predictor:
         net, card = checkpoint.load_model(folder)
         return cls(net, card, device=device)
 
-    def raw(self, rows: object) -> data.Inputs:
-        """Rows as the user keeps them, turned into inputs the way the training rows were."""
+    @property
+    def spec(self) -> encoding.Encoding:
+        """How raw rows become inputs: as the training rows did, or as arrays of their shape."""
         if self._encoding is not None:
-            return encoding.apply(self._encoding, rows)
+            return self._encoding
         if self.shape.kind == "text":
             raise errors.InvalidDataset("the model was trained on bags of terms and cannot read texts")
-        return encoding.apply(self._array(), rows)
+        return self._array()
+
+    def raw(self, rows: object) -> data.Inputs:
+        """Rows as the user keeps them, turned into inputs the way the training rows were."""
+        return encoding.apply(self.spec, rows)
 
     def probabilities(self, inputs: data.Inputs) -> Probabilities:
         """P(clean class | row), shape (n, c); inputs of another shape are `InvalidDataset`."""

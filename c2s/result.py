@@ -11,11 +11,14 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from c2s import checkpoint, config, estimation, transition
+from c2s import cards, checkpoint, config, estimation, transition
 from c2s.findings import Findings
 from c2s.matrices import Matrix
 from c2s.training import Fitted
 from c2s.workbench import Workbench
+
+FEW_ROWS = 20  # of a class: below, its row of T_c rests on a handful of labels
+NAMED = 10  # classes a note lists before it counts the rest
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,15 @@ class Result:
     folder: Path  # of the model
 
 
-def publish(bench: Workbench, found: Findings, kept: Fitted) -> Result:
+def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
     T_c, estimator = found.evidence.T_c, found.estimator
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
     counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     priors = transition.clean_priors(T_c, counts)
-    notes = _notes(bench, found, kept, transition.learnability(T_c, priors))
+    about = transition.learnability(T_c, priors)
+    notes = (*_kept_note(bench, kept, hidden=hidden), *about.warnings, *_class_notes(bench, found, counts))
     alternatives = found.alternatives | {estimator: T_c}
     card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
     folder = bench.folder / "model"
@@ -62,26 +66,40 @@ def publish(bench: Workbench, found: Findings, kept: Fitted) -> Result:
         notes=notes,
         history=bench.history,
         config=bench.config,
-        card=checkpoint.load_card(folder),
+        card=cards.load(folder),
         folder=folder,
     )
 
 
-def _notes(
-    bench: Workbench, found: Findings, kept: Fitted, learnability: transition.Learnability
-) -> tuple[str, ...]:
-    """What a user must know about this result, in words."""
-    notes = list(learnability.warnings)
-    if kept.phase != "stage2":
-        notes.insert(
-            0,
-            f"Stage 2 ({bench.config.method.name}) agreed clearly less with the held-out noisy labels than the"
-            f" model of {kept.phase}, so that model is kept.",
-        )
-    names = [bench.dataset.classes[k] for k in found.flagged]
-    if names:
-        notes.append(f"Nothing is known about the noise of {', '.join(names)}: taken as clean.")
-    return tuple(notes)
+def _kept_note(bench: Workbench, kept: Fitted, *, hidden: bool) -> list[str]:
+    """Why the model is not stage 2's, if it is not."""
+    name = bench.config.method.name
+    if hidden:
+        return [
+            f"The noise found hides which pairs are similar, so stage 2 ({name}) was not run and the model of"
+            f' {kept.phase} is kept; the method "forward" may still learn.'
+        ]
+    if kept.phase == "stage2":
+        return []
+    return [
+        f"Stage 2 ({name}) agreed clearly less with the held-out noisy labels than the model of {kept.phase},"
+        " so that model is kept."
+    ]
+
+
+def _class_notes(bench: Workbench, found: Findings, counts: npt.NDArray[np.int64]) -> list[str]:
+    """Classes of which too little was seen."""
+    notes = []
+    if names := [bench.dataset.classes[k] for k in found.flagged]:
+        notes.append(f"Nothing is known about the noise of {_some(names)}: taken as clean.")
+    if names := [bench.dataset.classes[k] for k in np.flatnonzero(counts < FEW_ROWS)]:
+        notes.append(f"With fewer than {FEW_ROWS} rows the noise of {_some(names)} is a guess.")
+    return notes
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def _matrices(
@@ -123,7 +141,7 @@ def _card(bench: Workbench, kept: Fitted, notes: tuple[str, ...]) -> dict[str, A
         "dataset": {"rows": len(dataset), "sha256": dataset.digest()},
         "kept": kept.phase,
         "notes": list(notes),
-        "history": bench.history,
+        "history": [{k: v for k, v in entry.items() if k != "seconds"} for entry in bench.history],
         "versions": {
             "c2s": importlib.metadata.version("c2s"),
             "torch": torch.__version__,

@@ -1,6 +1,7 @@
-"""The one loop, for every stage and method, and the sweeps that evaluate a net.
+"""The one loop, for every stage and method.
 
-Nothing here touches the disk: `fit` hands its state to `Keep` after each epoch and takes it up where `Keep` left it.
+Nothing here touches the disk: `fit` hands its state to `Keep` after an epoch, once a second at most, and takes it up
+where `Keep` left it.
 Every draw comes from a stream named by seed, phase and epoch, so a resumed run equals an uninterrupted one.
 """
 
@@ -22,7 +23,7 @@ from c2s.record import Record
 from c2s.trainee import Trainee
 
 TICK_SECONDS = 2.0  # between reports inside an epoch
-SAVE_SECONDS = 5.0  # between states kept: flushing one to the disk costs more than a short epoch
+SAVE_SECONDS = 1.0  # between states kept: flushing one to the disk costs more than a short epoch
 Labels = npt.NDArray[np.int64]
 
 
@@ -134,10 +135,16 @@ def fit(
             {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
         )
         record.add(metrics, trainee, seconds=time.perf_counter() - began)
-        if record.ended or time.monotonic() - saved_at >= SAVE_SECONDS:
-            keep.save(trainee.tensors() | record.tensors(), {"history": record.history})
-            saved_at = time.monotonic()
-        report(Progress(phase.name, epoch + 1, phase.epochs, metrics=metrics))
+        due = record.ended or time.monotonic() - saved_at >= SAVE_SECONDS
+        try:
+            report(Progress(phase.name, epoch + 1, phase.epochs, metrics=metrics))
+        except BaseException:
+            due = True  # whoever stops the run between epochs loses none of them
+            raise
+        finally:
+            if due:
+                keep.save(trainee.tensors() | record.tensors(), {"history": record.history})
+                saved_at = time.monotonic()
     record.leave_kept(trainee)
     T_c = trainee.T.class_matrix().double().cpu().numpy()
     learnt = T.learning_rate is not None

@@ -215,7 +215,9 @@ def _class_warnings(weak_rows: NDArray[np.intp], rank: int, condition: float, *,
     if len(weak_rows) > 0:
         names = ", ".join(str(i) for i in weak_rows[:NAMED_ROWS])
         more = f" and {len(weak_rows) - NAMED_ROWS} more" if len(weak_rows) > NAMED_ROWS else ""
-        found.append(f"Rows {names}{more} do not keep their own label more often than every other label.")
+        found.append(
+            f"Classes {names}{more} (from 0) do not keep their own label more often than every other label."
+        )
     if rank < c:
         found.append(f"The matrix is singular (rank {rank} of {c}): some classes cannot be told apart by it.")
     elif condition > ILL_CONDITIONED:

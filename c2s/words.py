@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, NonNegativeFloat, model_validator
 
-from c2s import config, data, errors
+from c2s import data, errors, schema
 
 BUCKETS = 2**18
 CHARACTERS = (
@@ -33,7 +33,7 @@ Integers = npt.NDArray[np.int64]
 Bucket = Annotated[int, Field(ge=0, lt=BUCKETS)]
 
 
-class TextEncoding(config.Config):
+class TextEncoding(schema.Config):
     """The learnt terms (hashed: their buckets); column k of a bag is term k."""
 
     kind: Literal["text"] = "text"

@@ -1,6 +1,7 @@
 """What one run works with: its rows on the device, its split, its folder, and a `fit` that resumes."""
 
 import copy
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ class Workbench:
         chosen = self.train if rows is None else rows
         chosen = chosen[targets[chosen] != LEFT_OUT]
         if len(chosen) < 2:  # batch norm and pairs both need two
-            raise errors.InvalidDataset(f"{name}: too few rows are left to train on")
+            raise errors.InvalidDataset(
+                f"too few rows: {len(chosen)} left to train on in {name}, 2 are needed"
+            )
         phase = training.Phase(
             name=name,
             stage=stage,
@@ -91,19 +94,23 @@ def open_bench(
     resolved = defaults.resolve(chosen, dataset.shape, len(dataset))
     _check_given(resolved, len(dataset.labels))
     backbone = None if pretrained is None else checkpoint.read_weights(pretrained)
+    where = torch.device(pick_device(device))
     run = {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()}
     _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
     train, holdout = data.split(dataset.y, resolved.validation, seed=resolved.seed)
-    where = torch.device(pick_device(device))
     source = batches.Source(dataset.x, where)
     return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source, backbone)
 
 
 def pick_device(wanted: str) -> str:
-    """`auto` is the GPU where there is one."""
-    if wanted != "auto":
-        return wanted
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """`auto` is the GPU where there is one; a device that cannot be used is refused."""
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.ones(1, device=wanted).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as exc:
+        raise errors.InvalidConfig(f"device {wanted!r} cannot be used here") from exc
+    return wanted
 
 
 def no_evidence(dataset: data.Dataset) -> Evidence:
@@ -122,11 +129,21 @@ def _check_given(chosen: config.TrainConfig, classes: int) -> None:
 def _claim(folder: Path, run: dict[str, Any]) -> None:
     marker = folder / "run"
     if marker.exists():
-        if folders.read_json(marker / "run.json") != run:
+        found = folders.read_json(marker / "run.json")
+        if found == run:
+            return
+        if any(folder.glob("*/epoch-*")):  # a run that never trained leaves nothing to protect
             raise errors.InvalidConfig(
-                f"{folder.name} holds another run: choose an empty folder to start anew"
+                f"{folder.name} holds another run ({_difference(found, run)}): choose another folder"
             )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(marker)
     with folders.whole(marker) as part:
         folders.write_json(part / "run.json", run)
+
+
+def _difference(found: dict[str, Any], run: dict[str, Any]) -> str:
+    """Which parts of two runs differ."""
+    if found["dataset"] != run["dataset"]:
+        return "on other data"
+    names = [name for name, value in run["config"].items() if found["config"].get(name) != value]
+    return f"with another {', '.join(names)}" if names else "from other pretrained weights"

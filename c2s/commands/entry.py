@@ -1,6 +1,7 @@
 """The command line of the library: parse, run, and turn errors into one sentence and an exit code."""
 
 import argparse
+import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ def parser() -> argparse.ArgumentParser:
         prog="c2s",
         description="Turns data with wrong labels into a classifier that predicts the right ones.",
     )
+    root.add_argument("--version", action="version", version=f"c2s {importlib.metadata.version('c2s')}")
+    root.set_defaults(resumes=False)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     for module in (train, predict, transition, demo, paper):
         module.add(commands)
@@ -35,9 +38,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"c2s: {exc}\n")
         return REFUSED
     except KeyboardInterrupt:
-        sys.stderr.write("c2s: interrupted; finished epochs are kept, the same command goes on from there\n")
+        goes_on = "; the same command goes on from the last epoch kept" if chosen.resumes else ""
+        sys.stderr.write(f"c2s: interrupted{goes_on}\n")
         return INTERRUPTED
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         sys.stderr.close()
         return 0
+    except OSError as exc:
+        sys.stderr.write(f"c2s: {exc.filename or 'a file'}: {exc.strerror or exc}\n")
+        return REFUSED
     return 0

@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("--out", type=Path, default=Path("runs/paper"))
     command.add_argument("--device", default="auto")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, resumes=True)
 
 
 def run(chosen: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ def run(chosen: argparse.Namespace) -> None:
     from c2s.predictor import Predictor
 
     model = Predictor.load(folder_of(chosen.model))
-    inputs, ids = files.read_inputs(chosen.file, model.card["encoding"], id=chosen.id)
+    inputs, ids = files.read_inputs(chosen.file, model.spec, id=chosen.id)
     probs = model.probabilities(inputs)
     header = ["id", "label", "probability"]
     rows: list[list[object]] = [
@@ -37,10 +37,10 @@ def run(chosen: argparse.Namespace) -> None:
         header += [f"p({name})" for name in model.classes]
         rows = [line + [f"{p:.6f}" for p in row] for line, row in zip(rows, probs, strict=True)]
     if chosen.out is None:
-        csv.writer(sys.stdout).writerows([header, *rows])
+        csv.writer(sys.stdout, lineterminator="\n").writerows([header, *rows])
         return
     with chosen.out.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def folder_of(path: Path) -> Path:

@@ -21,8 +21,10 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--word-vectors", type=Path, help="average these vectors instead of learning an embedding"
     )
-    command.add_argument("--method", default=None, help="default: f-class2simi")
-    command.add_argument("--net", default=None, help="default: chosen by kind and size of the data")
+    command.add_argument(
+        "--method", default=None, help=f"default: f-class2simi; of {', '.join(config.METHODS)}"
+    )
+    command.add_argument("--net", default=None, help=f"default: by the rows; of {', '.join(config.NETS)}")
     command.add_argument(
         "--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS)
     )
@@ -38,7 +40,7 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--out", type=Path, default=Path("c2s-run"), help="the run's folder (default: c2s-run)"
     )
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, resumes=True)
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -59,6 +61,9 @@ def run(chosen: argparse.Namespace) -> None:
         word_vectors=chosen.word_vectors,
     )
     console.print(f"{len(dataset)} rows of {dataset.kind}, {len(dataset.classes)} classes", highlight=False)
+    if unused := dataset.encoding.get("dropped"):
+        hint = "constant, or all different; --text COLUMN reads a text"
+        console.print(f"columns not used: {', '.join(unused)} ({hint})", markup=False, highlight=False)
     with display.Bars(console) as bars:
         found = pipeline.run(
             dataset, settings, chosen.out, device=chosen.device, report=bars, pretrained=chosen.pretrained
@@ -73,17 +78,27 @@ def settings_from(chosen: argparse.Namespace) -> config.TrainConfig:
     raw: dict[str, Any] = _json(chosen.config) if chosen.config else {}
     if not isinstance(raw, dict):
         raise errors.InvalidConfig(f"{chosen.config}: a JSON object is needed")
-    for name in ("method", "net", "seed"):
+    if chosen.seed is not None:
+        raw["seed"] = chosen.seed
+    for name in ("method", "net"):
         if getattr(chosen, name) is not None:
-            raw[name] = getattr(chosen, name)
+            _lay_over(raw, name, {"name": getattr(chosen, name)})
     for name, epochs in zip(("stage1", "stage2"), chosen.epochs, strict=True):
         if epochs is not None:
-            raw[name] = raw.get(name, {}) | {"epochs": epochs}
+            _lay_over(raw, name, {"epochs": epochs})
     if chosen.transition in ESTIMATORS:
-        raw["transition"] = {"estimator": chosen.transition}
+        _lay_over(raw, "transition", {"estimator": chosen.transition})
     elif chosen.transition is not None:
         raw["transition"] = {"matrix": _json(Path(chosen.transition))}
     return config.TrainConfig.parse(raw)
+
+
+def _lay_over(raw: dict[str, Any], name: str, options: dict[str, Any]) -> None:
+    """Options win over the file's block; what the file says of another method or matrix goes."""
+    block = raw.get(name)
+    if isinstance(block, dict) and block.get("name") == options.get("name") and "matrix" not in block:
+        options = block | options
+    raw[name] = options
 
 
 def _json(path: Path) -> Any:

@@ -20,9 +20,9 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     """Print what the model's card says about the noise."""
-    from c2s import checkpoint
+    from c2s import cards
 
-    card = checkpoint.load_card(folder_of(chosen.model))
+    card = cards.load(folder_of(chosen.model))
     classes = [str(label) for label in card["labels"]]
     found = card["transition"]
     if chosen.format == "json":
@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> None:
         sys.stdout.write("\n")
     elif chosen.format == "csv":
         lines = [[name, *row] for name, row in zip(classes, found["matrix"], strict=True)]
-        csv.writer(sys.stdout).writerows([["true \\ given", *classes], *lines])
+        csv.writer(sys.stdout, lineterminator="\n").writerows([["true \\ given", *classes], *lines])
     else:
         _show(found, classes, card["notes"])
 

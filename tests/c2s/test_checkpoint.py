@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from c2s import checkpoint, config, errors
+from c2s import cards, checkpoint, config, errors
 from c2s.nets import choice
 from c2s.shape import Shape
 
@@ -16,6 +16,7 @@ def model(tmp_path):
     torch.manual_seed(0)
     net = choice.build(NET, SHAPE).eval()
     card = {"config": {"net": NET.model_dump(mode="json")}, "shape": SHAPE.plain(), "labels": ["a", "b", "c"]}
+    card |= {"encoding": {}, "transition": {}, "notes": []}
     checkpoint.save_model(tmp_path / "m", net, card)
     return tmp_path / "m", net
 
@@ -42,7 +43,7 @@ def test_missing_parts_are_refused(model):
     with pytest.raises(errors.InvalidModel, match="missing"):
         checkpoint.load_model(folder)
     (folder / "card.json").unlink()
-    with pytest.raises(errors.InvalidModel, match="not a model folder"):
+    with pytest.raises(errors.InvalidModel, match="no finished model"):
         checkpoint.load_model(folder)
 
 
@@ -60,7 +61,15 @@ def test_a_card_of_an_unknown_format_is_refused(model):
     card = json.loads((folder / "card.json").read_text())
     (folder / "card.json").write_text(json.dumps(card | {"format": 99}))
     with pytest.raises(errors.InvalidModel, match="99"):
-        checkpoint.load_card(folder)
+        cards.load(folder)
+
+
+def test_an_incomplete_card_is_refused(model):
+    folder, _ = model
+    for text, why in (("[]", "format"), ('{"format": 1}', "lacks config"), ("{", "no finished model")):
+        (folder / "card.json").write_text(text)
+        with pytest.raises(errors.InvalidModel, match=why):
+            checkpoint.load_model(folder)
 
 
 def test_a_phase_keeps_only_its_newest_whole_state(tmp_path):

@@ -137,3 +137,47 @@ def test_the_paper_command_says_what_data_it_misses(tmp_path, capsys):
     options = ["--dataset", "mnist", "--noise", "sym-0.4", "--method", "ce", "--data", tmp_path]
     assert run("paper", *options, "--out", tmp_path / "out") == 2
     assert "train-images-idx3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--device", "bogus"], ["--out", "{file}"], ["--config", "{config}", "--epochs", "1", "1"]],
+)
+def test_no_mistake_shows_a_traceback(tmp_path, table, capsys, arguments):
+    (tmp_path / "settings.json").write_text('{"stage1": 5, "unknown": 1}')
+    names = {"file": table[0], "config": tmp_path / "settings.json"}
+    given = [argument.format(**names) for argument in arguments]
+    assert run("train", table[0], "--label", "name", "--out", tmp_path / "run", *given) == 2
+    assert capsys.readouterr().err.startswith("c2s: ")
+
+
+def test_options_lie_over_the_config_file_s_blocks(tmp_path):
+    from c2s.commands import train
+
+    settings = tmp_path / "settings.json"
+    method = {"name": "f-class2simi", "diagonal": 0.5}
+    settings.write_text(json.dumps({"transition": {"folds": 3}, "method": method}))
+    options = ["--config", str(settings), "--transition", "dual-t", "--method", "f-class2simi"]
+    result = train.settings_from(entry.parser().parse_args(["train", "f.csv", "--label", "y", *options]))
+    assert (result.transition.folds, result.transition.estimator) == (3, "dual-t")
+    assert result.method.diagonal == 0.5
+
+
+def test_a_model_made_from_arrays_in_python_predicts_from_a_file(tmp_path, capsys):
+    from c2s import config, data, pipeline
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3)) + 4 * (np.arange(200) % 2)[:, None]
+    chosen = config.TrainConfig.parse({"stage1": {"epochs": 2}, "stage2": {"epochs": 2}, "method": "ce"})
+    pipeline.run(data.from_arrays(x, np.arange(200) % 2), chosen, tmp_path / "run")
+    np.savez(tmp_path / "x.npz", x=x)
+    assert run("predict", tmp_path / "run", tmp_path / "x.npz") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 201
+
+
+def test_columns_that_are_not_used_are_named(tmp_path, capsys):
+    path = tmp_path / "mixed.csv"
+    lines = [f"{i % 7},remark number {i} is here,{'ab'[i % 2]}" for i in range(120)]
+    path.write_text("\n".join(["size,remark,label", *lines]))
+    assert run("train", path, "--label", "label", "--method", "ce", "--out", tmp_path / "run", *FLAGS) == 0
+    assert "columns not used: remark" in capsys.readouterr().out

@@ -71,6 +71,6 @@ def test_a_given_matrix_stays_given():
 
 
 def test_every_config_describes_itself_as_json_schema():
-    described = config.schema(config.TrainConfig)
+    described = config.TrainConfig.model_json_schema()
     assert described["additionalProperties"] is False
     assert {"method", "net", "stage1", "stage2", "transition", "seed"} <= set(described["properties"])

@@ -380,3 +380,18 @@ def test_a_damaged_file_raises_nothing_but_our_errors(
     path.write_bytes(content)
     with contextlib.suppress(errors.InvalidDataset):
         files.read(path)
+
+
+def test_a_question_mark_is_a_missing_number(tmp_path):
+    path = tmp_path / "d.csv"
+    lines = [f"{'?' if i % 10 == 0 else i},{'ab'[i % 2]}" for i in range(40)]
+    path.write_text("\n".join(["size,label", *lines]))
+    dataset = files.read(path, label="label")
+    assert dataset.encoding["columns"][0]["kind"] == "number"
+
+
+def test_labels_that_are_nearly_all_different_are_refused(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join(["size,target", *(f"{i},{i * 0.37}" for i in range(30))]))
+    with pytest.raises(errors.InvalidDataset, match="30 different labels in 30 rows"):
+        files.read(path, label="target")

@@ -39,7 +39,9 @@ def test_a_backbone_loads_beside_another_head(pretrained):
 
 def test_a_backbone_from_before_the_batch_counters_loads(pretrained):
     old = {name: value for name, value in pretrained.state_dict().items() if "num_batches" not in name}
-    resnet50.load_backbone(resnet50.ResNet50(3, 7), old)
+    net = resnet50.ResNet50(3, 7)
+    resnet50.load_backbone(net, old)
+    assert net.get_buffer("bn1.running_var").equal(old["bn1.running_var"])
 
 
 def test_a_backbone_that_does_not_fit_is_refused_by_name(pretrained):

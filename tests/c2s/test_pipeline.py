@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import checkpoint, config, data, errors, estimation, evaluation, noise, pipeline, streams, training
+from c2s import (
+    checkpoint,
+    config,
+    data,
+    errors,
+    estimation,
+    evaluation,
+    noise,
+    pipeline,
+    streams,
+    training,
+    transition,
+)
 
 C = 5
 TRUE_T = noise.symmetric(C, 0.4)
@@ -136,7 +148,7 @@ def test_a_finished_run_trains_nothing_again(tmp_path):
 def test_a_folder_of_another_run_is_refused(tmp_path):
     dataset, _, _ = clusters(300)
     pipeline.run(dataset, settings(), tmp_path / "run")
-    with pytest.raises(errors.InvalidConfig, match="another run"):
+    with pytest.raises(errors.InvalidConfig, match=r"another run \(with another seed"):
         pipeline.run(dataset, settings(seed=9), tmp_path / "run")
 
 
@@ -172,8 +184,8 @@ def test_posteriors_of_every_kind_give_a_matrix(tmp_path, posteriors):
 @pytest.mark.parametrize("estimator", ["anchors", "mean-posterior", "dual-t", "confident-joint", "volmin"])
 def test_every_estimator_can_be_asked_for(tmp_path, estimator):
     dataset, _, _ = clusters(600)
-    transition = {"posteriors": "in-sample", "estimator": estimator}
-    found = pipeline.run(dataset, settings(transition=transition), tmp_path / "run")
+    asked = {"posteriors": "in-sample", "estimator": estimator}
+    found = pipeline.run(dataset, settings(transition=asked), tmp_path / "run")
     assert found.estimator == estimator
     np.testing.assert_allclose(found.T_c.sum(1), 1)
 
@@ -197,11 +209,57 @@ def test_a_second_stage_that_ends_worse_is_not_kept_and_the_result_says_so(tmp_p
     assert evaluation.accuracy(found.net, x, truth) > 0.9
 
 
-def test_noise_that_hides_similarity_is_refused_for_the_averaged_correction(tmp_path):
+def test_a_given_matrix_that_hides_similarity_is_refused_before_training(tmp_path):
     dataset, _, _ = clusters(300)
-    matrix = noise.symmetric(C, 0.8).tolist()
+    matrix, seen = noise.symmetric(C, 0.8).tolist(), []
     with pytest.raises(errors.NotLearnable, match="forward"):
-        pipeline.run(dataset, settings(transition={"matrix": matrix}), tmp_path / "run")
+        pipeline.run(dataset, settings(transition={"matrix": matrix}), tmp_path / "run", report=seen.append)
+    assert seen == []
+
+
+def test_noise_found_to_hide_similarity_leaves_stage_1_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(transition, "HIDDEN_GAP", 2.0)
+    dataset, x, truth = clusters(600)
+    found = pipeline.run(dataset, settings(), tmp_path / "run")
+    assert found.kept == "stage1"
+    assert "was not run" in found.notes[0]
+    assert evaluation.accuracy(found.net, x, truth) > 0.8
+
+
+def test_a_refused_run_leaves_its_folder_free(tmp_path):
+    dataset, _, _ = clusters(300)
+    with pytest.raises(errors.InvalidConfig, match="lenet"):
+        pipeline.run(dataset, settings(net="lenet"), tmp_path / "run")
+    assert pipeline.run(dataset, settings(), tmp_path / "run").kept
+
+
+def test_two_runs_cannot_share_a_folder(tmp_path):
+    dataset, _, _ = clusters(300)
+
+    def intrude(progress: training.Progress) -> None:
+        pipeline.run(dataset, settings(), tmp_path / "run")
+
+    with pytest.raises(errors.InvalidConfig, match="another process"):
+        pipeline.run(dataset, settings(), tmp_path / "run", report=intrude)
+
+
+@pytest.mark.parametrize("device", ["bogus", "meta", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(tmp_path, device):
+    dataset, _, _ = clusters(300)
+    with pytest.raises(errors.InvalidConfig, match=device):
+        pipeline.run(dataset, settings(), tmp_path / "run", device=device)
+
+
+def test_two_equal_runs_have_equal_cards(tmp_path):
+    dataset, _, _ = clusters(300)
+    one, two = (pipeline.run(dataset, settings(), tmp_path / name).card for name in "ab")
+    assert one == two
+
+
+def test_few_rows_of_a_class_are_a_caveat(tmp_path):
+    dataset, _, _ = clusters(80)
+    notes = pipeline.run(dataset, settings(), tmp_path / "run").notes
+    assert any("is a guess" in note for note in notes)
 
 
 def test_too_few_rows_are_refused_in_words(tmp_path):
