@@ -35,7 +35,7 @@ def whole(folder: Path) -> Iterator[Path]:
 def reserved(folder: Path) -> Iterator[None]:
     """Keep other processes out of a folder; one that is taken is `InvalidConfig`."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
+    with (folder / "lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # goes with the process, however that ends
         except BlockingIOError as exc:

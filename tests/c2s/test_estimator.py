@@ -233,7 +233,7 @@ def test_without_a_folder_nothing_is_left_behind(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     X, y = blobs()
     quick().fit(X, y)
-    with pytest.raises(ValueError, match="name"):
+    with pytest.raises(ValueError, match="magic"):
         quick("magic").fit(X, y)
     assert list(tmp_path.iterdir()) == []
 

@@ -32,6 +32,7 @@ def published(
         "config": {"net": net.model_dump(mode="json")},
         "shape": shape.plain(),
         "labels": list(labels),
+        "notes": [],
         "encoding": spec or {},
         "transition": {"matrix": T_C},
     }
@@ -189,7 +190,7 @@ def test_an_altered_or_missing_model_is_refused(tmp_path: Path) -> None:
     weights.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
     with pytest.raises(errors.InvalidModel, match="weights"):
         Predictor.load(folder)
-    with pytest.raises(errors.InvalidModel, match="not a model folder"):
+    with pytest.raises(errors.InvalidModel, match="no finished model"):
         Predictor.load(tmp_path / "nothing")
 
 

@@ -269,9 +269,9 @@ def test_learnability_names_the_rows_that_are_not_dominant():
     T_c[5] = [0.6, 0.0, 0.0, 0.0, 0.0, 0.4]
     found = transition.learnability(T_c)
     assert not found.diagonally_dominant
-    assert "Rows 2, 5 do not keep" in found.warnings[-1]
+    assert "Classes 2, 5 (from 0) do not keep" in found.warnings[-1]
     many = transition.learnability(noise.pair_flip(40, 0.6)).warnings
-    assert any("Rows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 30 more" in warning for warning in many)
+    assert any("Classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 30 more" in warning for warning in many)
 
 
 def test_perturbing_moves_T_c_much_and_T_s_little():
