@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from c2s import (
+    batches,
     checkpoint,
     config,
     data,
@@ -290,3 +291,20 @@ def test_the_model_folder_rebuilds_the_net_without_the_run(tmp_path):
         json.loads((tmp_path / "mine" / "card.json").read_text())["config"]["method"]["name"]
         == "f-class2simi"
     )
+
+
+def test_estimation_never_sees_augmented_images(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    x = rng.integers(0, 60, (200, 8, 8), dtype=np.uint8)
+    for row, label in enumerate(y):
+        x[row, 2 * label : 2 * label + 2] += 150
+    shifted = {"epochs": 2, "augment": {"shift": 3}}
+    raw = {"net": "lenet", "method": "ce", "stage1": shifted, "stage2": shifted}
+    dataset = data.from_arrays(x, y)
+    found = pipeline.run(dataset, config.TrainConfig.parse(raw), tmp_path / "run")
+    monkeypatch.setattr(batches, "augmented", lambda *_: pytest.fail("augmented outside training"))
+    again = pipeline.run(
+        dataset, config.TrainConfig.parse(raw), tmp_path / "run"
+    )  # sweeps all, trains nothing
+    np.testing.assert_array_equal(again.T_c, found.T_c)
