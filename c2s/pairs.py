@@ -112,7 +112,8 @@ def _sweep(f: Tensor, batch: _Batch) -> tuple[Tensor, Tensor | None]:
         weight = None if noisy is None else (p / noisy).clamp_(max=max_weight)
         if eps:
             p.add_(p.sign(), alpha=eps)
-        logs, rates = p.abs().log_(), p.reciprocal_()
+        rates = p.reciprocal()
+        logs = p.abs_().log_()
         for values in (logs, rates):
             if weight is not None:
                 values.mul_(weight)

@@ -24,6 +24,7 @@ from c2s.trainee import Trainee
 
 TICK_SECONDS = 2.0  # between reports inside an epoch
 SAVE_SECONDS = 1.0  # between states kept: flushing one to the disk costs more than a short epoch
+AVERAGE_STEPS = 4  # between moves of the weight average
 Labels = npt.NDArray[np.int64]
 
 
@@ -199,9 +200,17 @@ def _step(
         group["lr"] = schedule.rate_at(stage, step, phase.steps, phase.epochs)
     for optimizer in trainee.optimizers:
         optimizer.step()
-    if stage.ema is not None:
-        trainee.follow(min(stage.ema, (1 + step) / (10 + step)))  # young averages forget their start faster
+    _average(trainee, phase, step)
     return loss.detach()
+
+
+def _average(trainee: Trainee, phase: Phase, step: int) -> None:
+    """Move the weight average every few steps and at an epoch's end: it changes slowly, and costs memory traffic."""
+    since = step % phase.steps % AVERAGE_STEPS + 1
+    due = since == AVERAGE_STEPS or (step + 1) % phase.steps == 0
+    if phase.stage.ema is not None and due:
+        decay = min(phase.stage.ema, (1 + step) / (10 + step))  # young averages forget their start faster
+        trainee.follow(decay**since)
 
 
 def _judge(trainee: Trainee, source: batches.Source, phase: Phase) -> dict[str, float]:

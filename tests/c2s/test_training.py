@@ -1,6 +1,7 @@
 """The loop on a linear net and a few hundred points: small enough to compare runs bit for bit."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +187,16 @@ def test_the_average_is_what_is_evaluated_and_kept():
     averaged, raw = fit(phase(epochs=1, ema=0.9)), fit(phase(epochs=1, ema=None))
     assert averaged.history[0]["loss"] == raw.history[0]["loss"]
     assert not torch.equal(weights(averaged)["0.weight"], weights(raw)["0.weight"])
+
+
+def test_the_average_reaches_the_last_step_of_an_epoch(monkeypatch):
+    decays = []
+    monkeypatch.setattr(training.Trainee, "follow", lambda self, decay: decays.append(decay))
+    chosen = phase(epochs=2, ema=0.5, batch_size=36)
+    fit(chosen)
+    assert chosen.steps % training.AVERAGE_STEPS  # else the test shows nothing
+    exponents = np.round(np.log(decays[-math.ceil(chosen.steps / training.AVERAGE_STEPS) :]) / np.log(0.5))
+    assert exponents.sum() == chosen.steps  # each step of the last epoch is in the average once
 
 
 def test_gradient_clipping_bounds_the_step():
