@@ -3,7 +3,9 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench paper clean
+.PHONY: help setup demo up down test check format bench faults load paper clean
+# the service that these commands start keeps its state here, not in the user's home
+export C2S_HOME ?= $(CURDIR)/.c2s
 
 help: ## what this file can do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -14,11 +16,17 @@ setup: .venv/ready ## the virtual environment with pinned dependencies
 	@if command -v $(PYTHON) >/dev/null; then python=$(PYTHON); else python=python3; fi; \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "c2s needs Python 3.11: make PYTHON=/path/to/python3.11"; exit 1; }; \
 	test -x $(BIN)/python || $$python -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[service,dev]'
 	@touch $@
 
-demo: setup ## learn real digits from labels of which 40 % are wrong
-	$(BIN)/python -m c2s demo
+demo: setup ## learn real digits from labels of which 40 % are wrong, over HTTP; leaves the service running
+	$(BIN)/c2s demo
+
+up: setup ## start the service on this machine; Ctrl-C stops it
+	$(BIN)/c2s up
+
+down: setup ## stop the service that `make demo` left running
+	$(BIN)/c2s down
 
 test: check ## everything that must hold: format, lint, types, import law, tests
 
@@ -39,6 +47,12 @@ bench: setup ## speed and memory, as medians of interleaved ratios
 	$(BIN)/python tests/bench/throughput.py
 	$(BIN)/python tests/bench/throughput_net.py
 	$(BIN)/python tests/bench/startup.py
+
+faults: setup ## kill, freeze, cut and fill everything while jobs run; prints what became of them
+	$(BIN)/python tests/e2e/matrix.py
+
+load: setup ## the service under load, on loopback
+	$(BIN)/python tests/bench/load.py
 
 paper: setup ## the paper's experiments that the data at hand allow; resumes, prints tables
 	$(BIN)/python -m c2s paper --all

@@ -1,0 +1,56 @@
+"""Datasets as rows: registered when an upload is read, or beforehand when a worker will read it."""
+
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from app.core import errors
+from app.core.tables import ENDED, Dataset, Intake, Job
+
+
+def find(tx: Session, dataset_id: str) -> Dataset:
+    """The dataset of this id."""
+    dataset = tx.get(Dataset, dataset_id)
+    if dataset is None:
+        raise errors.NotFound(f"there is no dataset {dataset_id}")
+    return dataset
+
+
+def ready(tx: Session, dataset_id: str) -> Dataset:
+    """The dataset of this id, if jobs can use it."""
+    dataset = tx.get(Dataset, dataset_id)
+    if dataset is None:
+        fault = {"pointer": "/dataset_id", "code": "not_found", "detail": "there is no such dataset"}
+        raise errors.Invalid(f"there is no dataset {dataset_id}", code="unknown_dataset", errors=[fault])
+    if dataset.state != Intake.ready:
+        raise errors.Conflict(f"dataset {dataset_id} is {dataset.state}", code="dataset_not_ready")
+    return dataset
+
+
+def facts(report: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
+    """The columns that a report fills."""
+    return {
+        "state": Intake.ready,
+        "report": report,
+        "shape": shape,
+        "sha256": report["sha256"],
+        "kind": report["kind"],
+        "rows": report["rows"],
+        "classes": [entry["name"] for entry in report["classes"]],
+    }
+
+
+def settle(tx: Session, dataset_id: str, **values: Any) -> None:
+    """Write what reading the file gave; a dataset that is settled never changes."""
+    open_ = Dataset.state == Intake.validating
+    tx.execute(update(Dataset).where(Dataset.id == dataset_id, open_).values(**values))
+
+
+def remove(tx: Session, dataset_id: str) -> None:
+    """Delete the row, unless a job still needs the bytes."""
+    dataset = find(tx, dataset_id)
+    busy = select(func.count()).select_from(Job).where(Job.dataset_id == dataset_id, Job.state.not_in(ENDED))
+    if count := tx.scalar(busy):
+        raise errors.Conflict(f"{count} jobs still need dataset {dataset_id}", code="dataset_in_use")
+    tx.delete(dataset)

@@ -1,0 +1,179 @@
+"""All tables. Times are seconds since 1970 by the database's clock; JSON columns hold plain data."""
+
+import enum
+from typing import Any, Literal
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    MetaData,
+    String,
+    Text,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from app.core.db import now
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+Task = Literal["train", "ingest"]
+
+
+class State(enum.StrEnum):
+    """Where a job is; the last three never change."""
+
+    queued = "queued"
+    running = "running"
+    cancelling = "cancelling"
+    succeeded = "succeeded"
+    failed = "failed"
+    cancelled = "cancelled"
+
+
+ENDED = (State.succeeded, State.failed, State.cancelled)
+ACTIVE = (State.running, State.cancelling)
+
+
+class Intake(enum.StrEnum):
+    """Where a dataset is."""
+
+    validating = "validating"
+    ready = "ready"
+    refused = "refused"
+
+
+class Table(DeclarativeBase):
+    metadata = MetaData(naming_convention=NAMES)
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own way
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+        State: String(16),
+        Intake: String(16),
+        float: Float(53),
+    }
+
+
+class Dataset(Table):
+    """Rows of a user's, immutable once ready."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200))
+    state: Mapped[Intake]
+    options: Mapped[dict[str, Any]]
+    bytes: Mapped[int] = mapped_column(BigInteger)  # of the uploaded file
+    source_sha256: Mapped[str] = mapped_column(String(64))
+    sha256: Mapped[str | None] = mapped_column(String(64))  # of all that training sees
+    kind: Mapped[str | None] = mapped_column(String(16))
+    rows: Mapped[int | None] = mapped_column(BigInteger)
+    classes: Mapped[list[Any] | None]  # names
+    shape: Mapped[dict[str, Any] | None]  # c2s.shape.Shape
+    report: Mapped[dict[str, Any] | None]
+    error: Mapped[dict[str, Any] | None]
+    created_at: Mapped[float] = mapped_column(default=now())
+
+    __table_args__ = (CheckConstraint("state in ('validating', 'ready', 'refused')", name="state"),)
+
+
+class Job(Table):
+    """A training, or the reading of a large file; the row is the truth about it."""
+
+    __tablename__ = "jobs"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    task: Mapped[str] = mapped_column(String(16))
+    state: Mapped[State] = mapped_column(default=State.queued)
+    phase: Mapped[str | None] = mapped_column(String(16))
+    dataset_id: Mapped[str | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
+    name: Mapped[str | None] = mapped_column(String(200))  # of the model that it will publish
+    config: Mapped[dict[str, Any]]  # as resolved when the job was made
+    manifest: Mapped[dict[str, Any]]  # all that is needed to run it again
+    rank: Mapped[int] = mapped_column(default=0)  # smaller first: minus the priority
+    retry_of: Mapped[str | None] = mapped_column(String(32))
+
+    fence: Mapped[int] = mapped_column(default=0)  # raised by each claim; writes name it
+    owner: Mapped[str | None] = mapped_column(String(200))
+    lease_until: Mapped[float | None]
+    attempts: Mapped[int] = mapped_column(default=0)
+    crashes: Mapped[int] = mapped_column(default=0)  # since the last new checkpoint
+    preemptions: Mapped[int] = mapped_column(default=0)  # drains: not the job's fault
+    shrink: Mapped[int] = mapped_column(default=0)  # how often the batch was halved for want of memory
+    cancel_requested: Mapped[bool] = mapped_column(default=False)
+
+    progress: Mapped[dict[str, Any] | None]
+    error: Mapped[dict[str, Any] | None]
+    result: Mapped[dict[str, Any] | None]
+    last_event: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[float] = mapped_column(default=now())
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
+
+    __table_args__ = (
+        CheckConstraint(
+            "state in ('queued', 'running', 'cancelling', 'succeeded', 'failed', 'cancelled')", name="state"
+        ),
+        CheckConstraint("task in ('train', 'ingest')", name="task"),
+        Index(
+            "ix_jobs_queue",
+            "rank",
+            "id",
+            sqlite_where=text("state = 'queued'"),
+            postgresql_where=text("state = 'queued'"),
+        ),
+        Index(
+            "ix_jobs_lease",
+            "lease_until",
+            sqlite_where=text("state IN ('running', 'cancelling')"),
+            postgresql_where=text("state IN ('running', 'cancelling')"),
+        ),
+        Index("ix_jobs_dataset_id", "dataset_id"),
+    )
+
+
+class Event(Table):
+    """What happened to a job, numbered from 1 without a gap."""
+
+    __tablename__ = "events"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    type: Mapped[str] = mapped_column(String(16))
+    data: Mapped[dict[str, Any]]
+    at: Mapped[float] = mapped_column(default=now())
+
+
+class Model(Table):
+    """A published classifier; a job publishes at most one."""
+
+    __tablename__ = "models"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), unique=True)
+    name: Mapped[str] = mapped_column(String(200), index=True)
+    folder: Mapped[str] = mapped_column(Text)  # a key of the store
+    sha256: Mapped[str] = mapped_column(String(64))  # of the weights
+    card: Mapped[dict[str, Any]]
+    created_at: Mapped[float] = mapped_column(default=now())
+
+
+class Receipt(Table):
+    """What a POST with an Idempotency-Key was answered."""
+
+    __tablename__ = "receipts"
+
+    key: Mapped[str] = mapped_column(String(128), primary_key=True)
+    request: Mapped[str] = mapped_column(String(64))  # a hash of path, query and body
+    resource: Mapped[str] = mapped_column(String(32))  # the id that it made
+    status: Mapped[int]
+    created_at: Mapped[float] = mapped_column(default=now(), index=True)
