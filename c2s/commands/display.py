@@ -1,8 +1,10 @@
 """What a person sees in a terminal: progress bars, matrices as coloured tables, a run's summary."""
 
+from __future__ import annotations
+
 import types
 from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from c2s import result, training
+if TYPE_CHECKING:
+    from c2s import result, training
 
 MOST_CLASSES = 10  # wider matrices do not fit 80 columns and are shown as their largest confusions
 MOST_CONFUSIONS = 20

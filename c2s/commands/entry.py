@@ -5,15 +5,22 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from c2s import errors
-from c2s.commands import demo, paper, predict, train, transition
+from c2s.commands import paper, predict, train, transition
 
 REFUSED = 2  # the input or the model cannot be used
 INTERRUPTED = 130
 
 
-def parser() -> argparse.ArgumentParser:
+class Command(Protocol):
+    """A module that adds its commands to the parser."""
+
+    def add(self, commands: Any) -> None: ...
+
+
+def parser(more: Sequence[Command] = ()) -> argparse.ArgumentParser:
     """The parser with all commands."""
     root = argparse.ArgumentParser(
         prog="c2s",
@@ -22,14 +29,14 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"c2s {importlib.metadata.version('c2s')}")
     root.set_defaults(resumes=False)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
-    for module in (train, predict, transition, demo, paper):
+    for module in (*more, train, predict, transition, paper):
         module.add(commands)
     return root
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> int:
     """Run a command; 0 is success, 2 a refused input, 130 an interruption."""
-    chosen = parser().parse_args(argv)
+    chosen = parser(more).parse_args(argv)
     # before torch starts its threads: on busy cores threads that spin while they wait cost several times as much
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from c2s import noise, streams
-from c2s.commands import demo, entry
+from c2s.commands import entry
 
 C = 4
 FLAGS = ["--epochs", "3", "3", "--net", "mlp", "--device", "cpu"]
@@ -124,13 +124,6 @@ def test_a_missing_file_or_model_is_one_sentence_and_exit_code_2(tmp_path, capsy
     assert run("predict", tmp_path, tmp_path / "none.csv") == 2
     assert run("transition", tmp_path) == 2
     assert capsys.readouterr().err.count("c2s: ") == 3
-
-
-def test_the_demo_s_digits_are_real_images():
-    images, truth = demo.digits()
-    assert images.shape == (1797, 8, 8)
-    assert images.max() == 255
-    assert np.bincount(truth).min() > 170
 
 
 def test_the_paper_command_says_what_data_it_misses(tmp_path, capsys):

@@ -1,0 +1,99 @@
+"""The commands that run the service: up, down, serve, migrate, doctor."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from app.core import errors, settings
+
+STOP_SECONDS = 60.0
+
+
+def add(commands: Any) -> None:
+    """Add the commands and their options."""
+    up = commands.add_parser("up", help="start the service on this machine")
+    up.set_defaults(run=run_up)
+    down = commands.add_parser("down", help="stop the service that `up` or `demo` started")
+    down.set_defaults(run=run_down)
+    serve = commands.add_parser("serve", help="run the API alone, for a deployment with its own workers")
+    serve.set_defaults(run=run_serve)
+    migrate = commands.add_parser("migrate", help="bring the database to this version")
+    migrate.set_defaults(run=run_migrate)
+    doctor = commands.add_parser("doctor", help="find bytes without rows and rows without bytes")
+    doctor.add_argument("--fix", action="store_true", help="remove the litter found")
+    doctor.add_argument("--deep", action="store_true", help="check the weights of every model as well")
+    doctor.add_argument("--all-ages", action="store_true", help="look at what is younger than an hour too")
+    doctor.set_defaults(run=run_doctor)
+
+
+def run_up(_chosen: argparse.Namespace) -> None:
+    """Start, say where, and stay until Ctrl-C."""
+    from app import embedded
+
+    def ready(address: str) -> None:
+        sys.stdout.write(
+            f"\n  c2s is ready: {address}\n\n  Ctrl-C stops it; running jobs go on at the next start.\n"
+        )
+        sys.stdout.flush()
+
+    embedded.run(settings.load(), ready=ready)
+
+
+def run_down(_chosen: argparse.Namespace) -> None:
+    """Ask the supervisor to stop and wait until it has."""
+    from app import embedded
+
+    chosen = settings.load()
+    found = embedded.running(chosen)
+    if found is None:
+        sys.stdout.write("c2s is not running\n")
+        return
+    os.kill(found[0], signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while embedded.running(chosen):
+        if time.monotonic() > deadline:
+            raise errors.Unavailable("c2s has not stopped yet")
+        time.sleep(0.1)
+    sys.stdout.write("c2s has stopped\n")
+
+
+def run_serve(_chosen: argparse.Namespace) -> None:
+    """Run the API in this process."""
+    from app import serve
+
+    serve.run()
+
+
+def run_migrate(_chosen: argparse.Namespace) -> None:
+    """Upgrade the schema."""
+    from app.core import db
+
+    db.upgrade(settings.load().database)
+
+
+def run_doctor(chosen: argparse.Namespace) -> None:
+    """Print the findings; exit 1 if something is lost."""
+    from app import doctor
+    from app.core.db import Database
+    from app.core.storage import Store
+
+    known = settings.load()
+    database, store = Database(known.database), Store(known.store)
+    found = doctor.examine(
+        database, store, young=0 if chosen.all_ages else doctor.YOUNG_SECONDS, deep=chosen.deep
+    )
+    for finding in found:
+        sys.stdout.write(
+            f"{finding.kind:<7}{store.key(finding.path)}  {finding.what} ({finding.bytes} bytes)\n"
+        )
+        if chosen.fix:
+            doctor.remove(store, finding)
+    lost = sum(finding.kind == "loss" for finding in found)
+    litter = len(found) - lost
+    removed = " (removed)" if chosen.fix and litter else ""
+    sys.stdout.write(f"{litter} pieces of litter{removed}, {lost} losses\n")
+    if lost:
+        raise errors.Conflict("bytes are missing or changed: restore them from a backup")
