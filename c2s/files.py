@@ -42,13 +42,24 @@ def read(
         _has(found.column_names, [*names, *drop])
         unused = {label, id, *drop, ""}  # pandas leaves its row numbers without a name
         rows = found.select([name for name in found.column_names if name not in unused])
-    y, labels = _labels(
-        columns.arrow(found[label], label), label, untyped=formats.suffix(path) in (".csv", ".tsv")
-    )
-    if len(labels) > max(2, len(y) // 2):  # ids, or numbers to be predicted: no classes
-        raise errors.InvalidDataset(f"column {label!r} has {len(labels)} different labels in {len(y)} rows")
-    ids = None if id is None else _ids(found[id], id)
-    spec, vectors = _learn(rows, text, word_vectors)
+    column = label_column(found[label], label)
+    y, labels = index(column, label, untyped=formats.suffix(path) in (".csv", ".tsv"))
+    ids = None if id is None else identify(found[id], id)
+    return build(rows, y, labels, ids=ids, text=text, word_vectors=word_vectors)
+
+
+def build(
+    rows: pa.Table | npt.NDArray[Any],
+    y: data.Labels,
+    labels: tuple[data.Label, ...],
+    *,
+    ids: tuple[str, ...] | None = None,
+    text: str | None = None,
+    word_vectors: Path | None = None,
+    plain: bool = False,
+) -> data.Dataset:
+    """A dataset of raw rows; `plain` columns are never taken for texts unless `text` names them."""
+    spec, vectors = _learn(rows, text or (None if plain else _text_column(rows)), word_vectors)
     x = encoding.apply(spec, rows)
     return data.Dataset(x, y, labels, spec.kind, ids, spec.model_dump(mode="json"), vectors)
 
@@ -72,7 +83,7 @@ def read_inputs(
         _has(raw.column_names, extra)
         inputs = raw.drop_columns(extra)
     x = encoding.apply(spec, inputs)
-    return x, tuple(map(str, range(len(x)))) if id is None else _ids(raw[id], id)
+    return x, tuple(map(str, range(len(x)))) if id is None else identify(raw[id], id)
 
 
 def _needed(spec: encoding.Encoding) -> tuple[Sequence[str], Sequence[str]]:
@@ -86,9 +97,8 @@ def _needed(spec: encoding.Encoding) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _learn(
-    rows: pa.Table | npt.NDArray[Any], text: str | None, word_vectors: Path | None
+    rows: pa.Table | npt.NDArray[Any], column: str | None, word_vectors: Path | None
 ) -> tuple[encoding.Encoding, npt.NDArray[np.float32] | None]:
-    column = text or _text_column(rows)
     if column is None:
         if word_vectors is not None:
             raise errors.InvalidDataset("word vectors are for texts: name the text column")
@@ -111,17 +121,22 @@ def _text_column(rows: pa.Table | npt.NDArray[Any]) -> str | None:
     return rows.column_names[0] if min(spoken, len(set(sample))) > len(sample) / 2 else None
 
 
-def _labels(
-    column: pa.ChunkedArray, name: str, *, untyped: bool
-) -> tuple[data.Labels, tuple[data.Label, ...]]:
+def label_column(values: object, name: str) -> pa.ChunkedArray:
+    """Raw labels as integers, booleans, floats or strings, null where there is none."""
     import pyarrow as pa
     from pyarrow import compute, types
 
+    column = columns.arrow(values, name)
     if types.is_floating(column.type):
         column = column.cast(pa.float64())
-        column = compute.if_else(compute.is_nan(column), None, column)
-    elif not types.is_integer(column.type) and not types.is_boolean(column.type):
-        column = columns.strings(column, name)
+        return compute.if_else(compute.is_nan(column), None, column)
+    if types.is_integer(column.type) or types.is_boolean(column.type):
+        return column
+    return columns.strings(column, name)
+
+
+def index(column: pa.ChunkedArray, name: str, *, untyped: bool) -> tuple[data.Labels, tuple[data.Label, ...]]:
+    """Class indices and the classes of a label column without gaps."""
     _complete(column, f"have no label in {name!r}")
     coded = column.combine_chunks().dictionary_encode()
     values = coded.dictionary.to_pylist()
@@ -130,7 +145,16 @@ def _labels(
     places, labels = data.index_labels(_own(values, untyped))  # of the distinct values only: rows may be many
     if len(labels) < 2:
         raise errors.InvalidDataset(f"at least two classes are needed, {name!r} holds only {labels[0]!r}")
+    if len(labels) > most_classes(len(column)):
+        raise errors.InvalidDataset(
+            f"column {name!r} has {len(labels)} different labels in {len(column)} rows"
+        )
     return places[coded.indices.to_numpy()], labels
+
+
+def most_classes(rows: int) -> int:
+    """More different labels than this are ids, or numbers to be predicted: no classes."""
+    return max(2, rows // 2)
 
 
 def _own(values: list[Any], untyped: bool) -> list[Any]:
@@ -141,7 +165,8 @@ def _own(values: list[Any], untyped: bool) -> list[Any]:
     return values
 
 
-def _ids(values: object, name: str) -> tuple[str, ...]:
+def identify(values: object, name: str) -> tuple[str, ...]:
+    """The row ids, which must be there and differ."""
     column = columns.strings(columns.arrow(values, name), name)
     _complete(column, f"have no id in {name!r}")
     ids = tuple(column.to_pylist())

@@ -11,6 +11,8 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npz")
 BLOCK = 2**26  # bytes: the longest row that a text file may have
 MOST_COLUMNS = 4096
-MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]  # what stands in a CSV where nothing is known
 WRONG_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]  # what stands in a CSV where nothing is known
 
 
 def suffix(path: Path) -> str:
@@ -38,17 +40,46 @@ def suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
+@dataclass(frozen=True)
+class Width:
+    """A row of a CSV that has not as many columns as the header; rows count from 1, the header is the first."""
+
+    row: int
+    wanted: int
+    got: int
+
+
 def table(path: Path, strings: Sequence[str] = ()) -> pa.Table:
     """The file as named columns; in a CSV those in `strings` are text even if they look like numbers."""
     kind = suffix(path)
-    with _reading(path):
-        if kind in (".csv", ".tsv"):
-            found = _csv(path, strings)
-        else:
-            found = _parquet(path) if kind == ".parquet" else _json(path)
-        found.validate(full=True)  # the readers of JSON and Parquet do not look at the encoding
+    if kind in (".csv", ".tsv"):
+        return comma_separated(path, strings)
+    return parquet(path) if kind == ".parquet" else json_lines(path)
+
+
+def comma_separated(path: Path, strings: Sequence[str] = (), wrong: list[Width] | None = None) -> pa.Table:
+    """A CSV; rows of another width than the header refuse the file, or are left out and added to `wrong`."""
+    with reading(path):
+        return checked(path, _csv(path, strings, wrong))
+
+
+def json_lines(path: Path) -> pa.Table:
+    """A file of one JSON object a line."""
+    with reading(path):
+        return checked(path, _json(path))
+
+
+def parquet(path: Path) -> pa.Table:
+    """A Parquet file, all of it."""
+    with reading(path):
+        return checked(path, _parquet(path), text=False)
+
+
+def checked(path: Path, found: pa.Table, *, text: bool = True) -> pa.Table:
+    """The table, if it has rows, different names and, in a file of text, the right encoding."""
+    found.validate(full=True)  # the readers of JSON and Parquet do not look at the encoding
     for name, column in zip(found.column_names, found.columns, strict=True):
-        if str(column.type) == "binary" and kind != ".parquet":
+        if str(column.type) == "binary" and text:
             raise errors.InvalidDataset(
                 f"{path.name}: column {name!r} is not UTF-8, save the file in that encoding"
             )
@@ -61,7 +92,7 @@ def table(path: Path, strings: Sequence[str] = ()) -> pa.Table:
 
 def arrays(path: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """These arrays of an NPZ file, which must have as many rows each."""
-    with _reading(path), path.open("rb") as opened:  # np.load leaves a damaged file open
+    with reading(path), path.open("rb") as opened:  # np.load leaves a damaged file open
         file = np.load(opened, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise errors.InvalidDataset(f"{path.name}: this is a single array, save it with numpy.savez")
@@ -86,7 +117,7 @@ def word_vectors(path: Path, wanted: AbstractSet[str]) -> tuple[list[str], npt.N
         if found["words"].dtype.kind != "U" or found["vectors"].dtype.kind not in "fiu":
             raise errors.InvalidDataset(f"{path.name}: `words` must be strings and `vectors` numbers")
         return found["words"].tolist(), found["vectors"]
-    with _reading(path), path.open(encoding="utf-8", newline="\n") as lines:
+    with reading(path), path.open(encoding="utf-8", newline="\n") as lines:
         return _vector_lines(lines, wanted)
 
 
@@ -109,7 +140,8 @@ def _vector_lines(lines: Iterator[str], wanted: AbstractSet[str]) -> tuple[list[
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
+    """Whatever the file makes its reader raise becomes `InvalidDataset`."""
     try:
         yield
     except errors.C2SError:
@@ -127,32 +159,40 @@ def _reading(path: Path) -> Iterator[None]:
         raise errors.InvalidDataset(f"{path.name}: {reason}") from exc
 
 
-def _csv(path: Path, strings: Sequence[str]) -> pa.Table:
+def _csv(path: Path, strings: Sequence[str], wrong: list[Width] | None) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    delimiter = _delimiter(path)
-    text = dict.fromkeys(strings, pa.string())
+    def skip(row: Any) -> str:
+        left_out.append(Width(row.number, row.expected_columns, row.actual_columns))
+        return "skip"
+
+    sign = delimiter(path)
+    left_out: list[Width] = [] if wrong is None else wrong
+    handler = None if wrong is None else skip  # Arrow only prints what a handler raises over bad UTF-8
     try:
         return arrow_csv.read_csv(
             path,
-            read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=_block(path)
-            ),  # threads lose the line
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            # threads lose the line
+            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_block(path)),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=sign, newlines_in_values=True, invalid_row_handler=handler
+            ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=text, strings_can_be_null=True, null_values=MISSING
+                column_types=dict.fromkeys(strings, pa.string()),
+                strings_can_be_null=True,
+                null_values=MISSING,
             ),
         )
     except pa.ArrowInvalid as exc:
-        if (wrong := WRONG_WIDTH.search(str(exc))) is None:
+        if (odd := WRONG_WIDTH.search(str(exc))) is None:
             raise
-        row, wanted, got = map(int, wrong.groups())
-        where = _line(path, row, delimiter)
+        row, wanted, got = map(int, odd.groups())
+        where = _line(path, row, sign)
         raise errors.InvalidDataset(f"{path.name}: {where} has {got} columns, the header {wanted}") from exc
 
 
-def _delimiter(path: Path) -> str:
+def delimiter(path: Path) -> str:
     """Comma, semicolon or tab, whichever the header has most of."""
     with path.open("rb") as file:
         header = file.readline(BLOCK)
@@ -166,17 +206,21 @@ def _delimiter(path: Path) -> str:
     return best
 
 
-def _line(path: Path, row: int, delimiter: str) -> str:
-    """Where the row ends in the file: Arrow counts neither blank lines nor those inside quotes."""
-    with (
-        path.open(encoding="utf-8", newline="") as file,
-        contextlib.suppress(csv.Error, UnicodeError, StopIteration),
-    ):
-        reader = csv.reader(file, delimiter=delimiter)
-        filled = (reader.line_num for found in reader if found)
-        for _ in range(row - 1):
-            next(filled)
-        return f"line {next(filled)}"
+def lines(path: Path, sign: str) -> Iterator[int]:
+    """Where each row of a CSV begins: Arrow counts neither blank lines nor those inside quotes."""
+    csv.field_size_limit(2 * BLOCK)  # Arrow takes a row that reaches over two blocks
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, delimiter=sign)
+        begin = 1
+        for fields in reader:
+            if fields:
+                yield begin
+            begin = reader.line_num + 1
+
+
+def _line(path: Path, row: int, sign: str) -> str:
+    with contextlib.suppress(csv.Error, UnicodeError, StopIteration):
+        return f"line {next(islice(lines(path, sign), row - 1, None))}"
     return f"row {row}"
 
 
@@ -187,9 +231,11 @@ def _json(path: Path) -> pa.Table:
 
 
 def _parquet(path: Path) -> pa.Table:
-    from pyarrow import parquet
+    from pyarrow import parquet as arrow_parquet
 
-    with parquet.ParquetFile(path) as file:  # unlike read_table it takes no columns from the names of folders
+    with arrow_parquet.ParquetFile(
+        path
+    ) as file:  # unlike read_table it takes no columns from the names of folders
         return file.read()
 
 

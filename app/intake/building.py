@@ -1,0 +1,163 @@
+"""From raw rows to the dataset and its report; the same for every format."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.intake import duplicates, refusal, report
+from app.intake import options as chosen
+from app.intake.raw import Raw
+from c2s import data, encoding, errors, files, words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_ROWS = 4  # fewer leave nothing to hold out
+EXAMPLES = 20  # refused rows that go with the refusal of the file
+
+
+def build(
+    raw: Raw, options: chosen.Options, limits: chosen.Limits, *, started: float
+) -> tuple[data.Dataset, report.Report]:
+    """The dataset, and what to tell its owner."""
+    raw.leave_out(raw.labels.is_null().to_numpy(), "missing_label", "the row has no label")
+    if options.kind == "vectors" and not isinstance(raw.rows, np.ndarray):
+        raw.leave_out(_gaps(raw.rows), "not_finite", "the row has no number in some column")
+    _enough(raw, limits)
+    name = raw.label or "folder"
+    _classes(raw, name, limits)
+    try:
+        y, labels = files.index(raw.labels, name, untyped=raw.untyped)
+    except errors.InvalidDataset as exc:
+        raise refusal.refuse("bad_column", str(exc), {"pointer": "/label"}) from exc
+    dataset = _dataset(raw, y, labels, options)
+    return dataset, _report(raw, dataset, started)
+
+
+def _gaps(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    gaps = np.zeros(table.num_rows, dtype=np.bool_)
+    for column in table.columns:
+        gaps |= column.is_null().to_numpy()
+    return gaps
+
+
+def _enough(raw: Raw, limits: chosen.Limits) -> None:
+    kept, gone = len(raw.labels), len(raw.faults)
+    if gone > limits.refused_share * (kept + gone):
+        detail = f"{gone} of {kept + gone} rows cannot be used, over {limits.refused_share:.0%}"
+        raise refusal.Refused([refusal.reason("too_many_refused", detail), *raw.faults[:EXAMPLES]])
+    if kept == 0:
+        raise refusal.refuse("empty", "the file has no rows")
+
+
+def _classes(raw: Raw, name: str, limits: chosen.Limits) -> None:
+    import pyarrow.compute as pc
+
+    count, rows = pc.count_distinct(raw.labels).as_py(), len(raw.labels)
+    if count < 2:
+        detail = f"at least two classes are needed, {name!r} holds one label only"
+        raise refusal.refuse("too_few_classes", detail, {"pointer": "/label"})
+    if count > min(limits.classes, files.most_classes(rows)):
+        detail = f"{name!r} holds {count} different labels in {rows} rows; at most {limits.classes} and half the rows"
+        raise refusal.refuse("too_many_classes", detail, {"pointer": "/label"})
+    if rows < LEAST_ROWS:
+        raise refusal.refuse("too_few_rows", f"{rows} rows are too few, {LEAST_ROWS} are the least")
+
+
+def _dataset(
+    raw: Raw, y: data.Labels, labels: tuple[data.Label, ...], options: chosen.Options
+) -> data.Dataset:
+    try:
+        ids = None if raw.ids is None else files.identify(raw.ids, options.id or "file")
+    except errors.InvalidDataset as exc:
+        raise refusal.refuse("bad_ids", str(exc), {"pointer": "/id"}) from exc
+    text = _text(raw, options)
+    try:
+        if options.kind == "vectors" and not isinstance(raw.rows, np.ndarray):
+            names = tuple(raw.rows.column_names)
+            spec = encoding.VectorEncoding(width=len(names), columns=names)
+            x = encoding.apply(spec, raw.rows)
+            return data.Dataset(x, y, labels, "vectors", ids, spec.model_dump(mode="json"))
+        return files.build(raw.rows, y, labels, ids=ids, text=text, plain=options.kind == "tabular")
+    except errors.InvalidDataset as exc:
+        if isinstance(exc.__cause__, MemoryError):
+            raise
+        code: refusal.Code = "bad_array" if isinstance(raw.rows, np.ndarray) else "nothing_to_learn"
+        raise refusal.refuse(code, str(exc)) from exc
+
+
+def _text(raw: Raw, options: chosen.Options) -> str | None:
+    """The column of texts, if it was named, or asked for and there is only one."""
+    if options.text is not None or options.kind != "text":
+        return options.text
+    if isinstance(raw.rows, np.ndarray):
+        return "x"
+    texts = [
+        name
+        for name, kind in zip(raw.rows.column_names, raw.rows.schema.types, strict=True)
+        if "string" in str(kind)
+    ]
+    if len(texts) != 1:
+        raise refusal.refuse("bad_option", "say which column holds the texts", {"pointer": "/text"})
+    return str(texts[0])
+
+
+def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
+    counts = np.bincount(dataset.y, minlength=len(dataset.labels)).tolist()
+    same, conflicting = duplicates.find(dataset)
+    faults = sorted(raw.faults, key=_order)
+    return report.Report(
+        format=raw.format,
+        kind=dataset.kind,
+        rows=len(dataset),
+        label=raw.label,
+        classes=tuple(report.Class(name=n, rows=c) for n, c in zip(dataset.classes, counts, strict=True)),
+        imbalance=round(max(counts) / min(counts), 4),
+        duplicates=same,
+        conflicting=conflicting,
+        refused=report.RefusedRows(
+            count=len(faults),
+            rows=tuple(report.RefusedRow.model_validate(fault) for fault in faults[: report.SHOWN]),
+        ),
+        columns=_columns(raw, dataset),
+        image=raw.image or _image(dataset),
+        missing=_missing(raw),
+        sha256=dataset.digest(),
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _order(fault: refusal.Reason) -> tuple[bool, int, int, str]:
+    """As in the file; those that were only counted come last."""
+    placed = len(fault) > len(("code", "detail"))
+    return not placed, fault.get("line", 0), fault.get("row", 0), fault.get("entry", "")
+
+
+def _columns(raw: Raw, dataset: data.Dataset) -> report.Columns | None:
+    if isinstance(raw.rows, np.ndarray):
+        return None
+    spec = encoding.of(dataset)
+    used: tuple[str, ...] = tuple(raw.rows.column_names)
+    if isinstance(spec, encoding.TableEncoding):
+        used = tuple(column.name for column in spec.columns)
+    elif isinstance(spec, words.TextEncoding):
+        used = (spec.column or "text",)
+    left = tuple(name for name in raw.rows.column_names if name not in used)
+    return report.Columns(used=used, dropped=(*raw.dropped, *left))
+
+
+def _image(dataset: data.Dataset) -> report.Image | None:
+    if dataset.kind != "image" or isinstance(dataset.x, data.Bags):
+        return None
+    height, width, channels = dataset.x.shape[1:]
+    return report.Image(height=height, width=width, channels=channels)
+
+
+def _missing(raw: Raw) -> dict[str, int]:
+    if isinstance(raw.rows, np.ndarray):
+        return {}
+    pairs = zip(raw.rows.column_names, raw.rows.columns, strict=True)
+    return {name: column.null_count for name, column in pairs if column.null_count}

@@ -1,0 +1,89 @@
+"""A second look at JSON lines that Arrow refuses: which of them are at fault, and the others in a tidy file."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from app.intake import options as chosen
+from app.intake import refusal
+from c2s import formats
+
+BOM = b"\xef\xbb\xbf"
+LARGEST = 2**63  # integers from here on are floats
+
+
+def filled(path: Path) -> Iterator[int]:
+    """The numbers of the lines that hold anything."""
+    return (number for number, _ in _lines(path))
+
+
+def tidy(path: Path, target: Path, limits: chosen.Limits) -> list[refusal.Reason]:
+    """Write the objects among the lines to `target`, each column of one type, and answer what is left out."""
+    faults: list[refusal.Reason] = []
+    types: dict[str, set[type]] = defaultdict(set)
+    for number, line in _lines(path):
+        found = _object(line)
+        if isinstance(found, str):
+            faults.append(refusal.reason("bad_json", found, {"line": number}))
+            continue
+        for name, value in found.items():
+            types[name].add(type(value))
+        if len(types) > limits.columns:
+            detail = f"a table has at most {limits.columns} columns"
+            raise refusal.refuse("too_many_columns", detail, {"line": number})
+    if not types:
+        raise refusal.Refused([refusal.reason("too_many_refused", "no line is a JSON object"), *faults[:20]])
+    for name in (name for name, kinds in types.items() if kinds & {dict, list}):
+        detail = f"{name!r} holds a list or an object: one value a row is needed"
+        raise refusal.refuse("nested", detail, {"pointer": f"/{name[:256]}"})
+    mixed = {name for name, kinds in types.items() if len({_family(kind) for kind in kinds} - {None}) > 1}
+    gone = {fault["line"] for fault in faults}
+    with target.open("wb") as file:
+        for number, line in _lines(path):
+            if number not in gone and isinstance(found := _object(line), dict):
+                file.write(orjson.dumps({name: _value(found[name], name in mixed) for name in found}) + b"\n")
+    return faults
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(formats.BLOCK):
+            number += 1
+            if len(line) == formats.BLOCK:
+                detail = f"line {number} is longer than {formats.BLOCK} bytes"
+                raise refusal.refuse("row_too_long", detail, {"line": number})
+            if plain := line.removeprefix(BOM).strip() if number == 1 else line.strip():
+                yield number, plain
+
+
+def _object(line: bytes) -> dict[str, Any] | str:
+    """The object on a line, or what is wrong with it."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError as exc:
+        try:
+            found = json.loads(line)  # knows NaN, which Python writes
+        except (ValueError, RecursionError):
+            return f"the line is no JSON: {exc.msg}"
+    return found if isinstance(found, dict) else "the line is no JSON object"
+
+
+def _family(kind: type) -> str | None:
+    """What may share a column; None goes with everything."""
+    if kind is type(None):
+        return None
+    return "number" if kind in (int, float) else kind.__name__
+
+
+def _value(value: Any, as_text: bool) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if as_text and value is not None:
+        return value if isinstance(value, str) else json.dumps(value)
+    return float(value) if isinstance(value, int) and abs(value) >= LARGEST else value
