@@ -1,0 +1,160 @@
+"""What every request meets before the application: a request id, a body limit, and no forms."""
+
+import re
+import secrets
+from collections.abc import Iterable
+
+import orjson
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.core import errors
+
+MEBI = 1024 * 1024
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+FORMS = {b"multipart/form-data", b"application/x-www-form-urlencoded"}
+
+log = structlog.get_logger()
+
+
+def new_request_id() -> str:
+    return secrets.token_hex(16)
+
+
+def problem(error: errors.ServiceError, *, path: str, request_id: str) -> bytes:
+    """Builds the problem document (RFC 9457) of an answer that no handler gives."""
+    return orjson.dumps(
+        {
+            "type": f"/problems/{error.code}",
+            "title": error.title,
+            "status": error.status,
+            "detail": str(error),
+            "code": error.code,
+            "instance": path,
+            "request_id": request_id,
+        }
+    )
+
+
+def problem_headers(body: bytes, request_id: str) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-request-id", request_id.encode("ascii")),
+    ]
+
+
+def header(scope: Scope, name: bytes) -> bytes:
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    return next((value for key, value in headers if key == name), b"")
+
+
+def request_id_of(scope: Scope) -> str:
+    """Takes over the caller's id if it is harmless in a header and a log, else makes one."""
+    given = header(scope, b"x-request-id").decode("latin-1")
+    return given if REQUEST_ID.fullmatch(given) else new_request_id()
+
+
+async def busy(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers in the application's place when too many requests are under way."""
+    error = errors.Unavailable("too many requests are under way")
+    request_id = request_id_of(scope)
+    body = problem(error, path=scope["path"], request_id=request_id)
+    retry = (b"retry-after", b"%d" % (error.retry_after or 1))
+    headers = [*problem_headers(body, request_id), retry, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Limits:
+    """Wraps the whole application, error pages included, so that no answer leaves without a request id."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        upload_bytes: int,
+        json_bytes: int = MEBI,
+        predict_bytes: int = 8 * MEBI,
+    ) -> None:
+        self.app = app
+        self.json_bytes = json_bytes
+        self.larger = {("POST", "/predict"): predict_bytes, ("POST", "/datasets"): upload_bytes}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        limit = self.larger.get((scope["method"], scope["path"]), self.json_bytes)
+        exchange = Exchange(scope, receive, send, limit=limit)
+        scope.setdefault("state", {})["request_id"] = exchange.request_id
+        with structlog.contextvars.bound_contextvars(request_id=exchange.request_id):
+            await exchange.run(self.app)
+
+
+class Exchange:
+    """One request and its answer: counts what comes in, marks what goes out."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, *, limit: int) -> None:
+        self.scope = scope
+        self.inner_receive = receive
+        self.inner_send = send
+        self.limit = limit
+        self.received = 0
+        self.started = False  # the application has begun its answer
+        self.refused = False  # we have answered in its place
+        self.request_id = request_id_of(scope)
+
+    async def run(self, app: ASGIApp) -> None:
+        media_type = header(self.scope, b"content-type").split(b";")[0].strip().lower()
+        declared = header(self.scope, b"content-length")
+        if media_type in FORMS:
+            await self.refuse_form(media_type.decode("ascii"))
+        elif declared.isdigit() and int(declared[:20]) > self.limit:
+            await self.refuse_size()
+        else:
+            try:
+                await app(self.scope, self.receive, self.send)
+            except ClientDisconnect:
+                if not self.refused:
+                    log.info("client_left", received=self.received)
+
+    async def receive(self) -> Message:
+        """Hands on a message; past the limit it answers 413 and tells the application that nobody listens."""
+        if self.refused:
+            return {"type": "http.disconnect"}
+        message = await self.inner_receive()
+        self.received += len(message.get("body", b""))
+        if self.received <= self.limit:
+            return message
+        if not self.started:
+            await self.refuse_size()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if self.refused:
+            return
+        if message["type"] == "http.response.start":
+            self.started = True
+            kept = [(name, value) for name, value in message.get("headers", []) if name != b"x-request-id"]
+            mark = (b"x-request-id", self.request_id.encode("ascii"))
+            message = {**message, "headers": [*kept, mark]}
+        await self.inner_send(message)
+
+    async def refuse_form(self, media_type: str) -> None:
+        detail = (
+            f"{media_type} is not accepted; send a file as the raw body and JSON as application/json "
+            "(with curl: -T FILE, or --json)"
+        )
+        await self.refuse(errors.Unsupported(detail))
+
+    async def refuse_size(self) -> None:
+        await self.refuse(errors.TooLarge(f"the body may have at most {self.limit} bytes here"))
+
+    async def refuse(self, error: errors.ServiceError) -> None:
+        self.refused = True
+        body = problem(error, path=self.scope["path"], request_id=self.request_id)
+        headers = problem_headers(body, self.request_id)
+        await self.inner_send({"type": "http.response.start", "status": error.status, "headers": headers})
+        await self.inner_send({"type": "http.response.body", "body": body})
