@@ -5,9 +5,9 @@ net, so serving a model needs nothing but its folder.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors
 import safetensors.torch
@@ -18,34 +18,71 @@ from c2s import cards, config, errors, folders
 from c2s.nets import choice
 from c2s.shape import Shape
 
+STATE, FACTS, SUMS = "state.safetensors", "facts.json", "sums.json"
+EPOCHS_KEPT = 2
 _net_config: TypeAdapter[config.NetConfig] = TypeAdapter(config.NetConfig)
 
 
-class PhaseFolder:
-    """The epochs of one phase: `epoch-N` folders, of which the newest whole one counts."""
+class Saved(NamedTuple):
+    """A state that is on the disk now."""
 
-    def __init__(self, folder: Path) -> None:
+    phase: str
+    epoch: int
+    bytes: int
+
+
+def unnoticed(saved: Saved) -> None:
+    """A listener that does nothing."""
+
+
+class PhaseFolder:
+    """The epochs of one phase: `epoch-N` folders, of which the newest unharmed one counts."""
+
+    def __init__(self, folder: Path, saved: Callable[[Saved], None] = unnoticed) -> None:
         self.folder = folder
+        self._saved = saved
 
     def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """The newest state, if there is one."""
-        newest = self._epochs()[-1:]
-        if not newest:
-            return None
-        tensors = safetensors.torch.load_file(newest[0] / "state.safetensors")
-        return tensors, folders.read_json(newest[0] / "facts.json")
+        """The newest state whose sums are right, if there is one; harmed ones are deleted, never used."""
+        for folder in reversed(self._epochs()):
+            if _unharmed(folder):
+                return safetensors.torch.load_file(folder / STATE), folders.read_json(folder / FACTS)
+            shutil.rmtree(folder)
+        return None
 
     def save(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Add the state after an epoch and drop the one before it."""
-        older = self._epochs()
-        with folders.whole(self.folder / f"epoch-{len(facts['history']):05d}") as part:
-            safetensors.torch.save_file(_plain(tensors), part / "state.safetensors")
-            folders.write_json(part / "facts.json", facts)
-        for folder in older:
+        """Add the state after an epoch; the one before it stays, in case the disk harms this one."""
+        epoch = len(facts["history"])
+        try:
+            size = self._write(epoch, tensors, facts)
+        except (OSError, safetensors.SafetensorError):
+            self._drop(keep=1)  # a full disk: the oldest state is the one to spare
+            size = self._write(epoch, tensors, facts)
+        self._drop(keep=EPOCHS_KEPT)
+        self._saved(Saved(self.folder.name, epoch, size))
+
+    def _write(self, epoch: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> int:
+        with folders.whole(self.folder / f"epoch-{epoch:05d}") as part:
+            safetensors.torch.save_file(_plain(tensors), part / STATE)
+            folders.write_json(part / FACTS, facts)
+            folders.write_json(part / SUMS, {name: folders.digest(part / name) for name in (STATE, FACTS)})
+            return (part / STATE).stat().st_size
+
+    def _drop(self, *, keep: int) -> None:
+        for folder in self._epochs()[:-keep]:
             shutil.rmtree(folder)
 
     def _epochs(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("epoch-*") if path.suffix != ".part")
+
+
+def _unharmed(folder: Path) -> bool:
+    """Whether every file is what was written; one without a sum is not."""
+    try:
+        sums = folders.read_json(folder / SUMS)
+        return all(folders.digest(folder / name) == sums[name] for name in (STATE, FACTS))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def save_model(folder: Path, net: nn.Module, card: Mapping[str, Any]) -> None:

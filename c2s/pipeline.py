@@ -25,18 +25,32 @@ def run(
     report: training.Report = training.quiet,
     probe: training.Probe | None = None,
     pretrained: Path | None = None,
+    listener: workbench.Listener | None = None,
 ) -> result.Result:
     """Train on noisy labels in two stages; a folder that holds part of this run is taken up where it stopped."""
+    told = listener or workbench.Listener()
     with folders.reserved(folder):
         bench = workbench.open_bench(
-            dataset, chosen, folder, device=device, report=report, probe=probe, pretrained=pretrained
+            dataset,
+            chosen,
+            folder,
+            device=device,
+            report=report,
+            probe=probe,
+            pretrained=pretrained,
+            listener=told,
         )
         refuse_given(bench)
+        told.step("stage1")
         stage1 = first_stage(bench)
+        told.step("transition")
         found = findings.study(bench, stage1)  # T_c, and from it what the method needs
         hidden = hides_pairs(bench.config.method, found.evidence)
+        told.step("stage2")
         stage2 = [] if hidden else [second_stage(bench, found)]
+        told.step("evaluation")
         kept = best(bench, [*stage2, found.start, stage1])
+        told.step("packaging")
         return result.publish(bench, found, kept, hidden=hidden)
 
 

@@ -2,9 +2,10 @@
 
 import copy
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,6 +15,16 @@ from c2s import batches, checkpoint, config, data, defaults, errors, folders, st
 from c2s.config import Stage
 from c2s.methods.method import LEFT_OUT, Evidence, Method
 from c2s.nets import choice
+
+Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Whom a run tells that a step begins and that a state is on the disk; either may raise to stop."""
+
+    step: Callable[[Step], None] = lambda step: None
+    saved: Callable[[checkpoint.Saved], None] = checkpoint.unnoticed
 
 
 @dataclass
@@ -28,6 +39,7 @@ class Workbench:
     holdout: data.Labels
     source: batches.Source
     backbone: dict[str, Tensor] | None = None  # pretrained weights that every fresh net starts from
+    listener: Listener = field(default_factory=Listener)
     history: list[dict[str, Any]] = field(default_factory=list)
 
     def fresh_net(self, *stream: str | int) -> nn.Module:
@@ -72,7 +84,7 @@ class Workbench:
             self.source,
             phase,
             T=method.transition(evidence),
-            keep=checkpoint.PhaseFolder(self.folder / name),
+            keep=checkpoint.PhaseFolder(self.folder / name, self.listener.saved),
             report=self.report,
             probe=self.probe if rows is None else None,
         )
@@ -89,6 +101,7 @@ def open_bench(
     report: training.Report,
     probe: training.Probe | None,
     pretrained: Path | None = None,
+    listener: Listener | None = None,
 ) -> Workbench:
     """Lay out the run; a folder with another run's work in it is refused."""
     resolved = defaults.resolve(chosen, dataset.shape, len(dataset))
@@ -99,7 +112,8 @@ def open_bench(
     _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
     train, holdout = data.split(dataset.y, resolved.validation, seed=resolved.seed)
     source = batches.Source(dataset.x, where)
-    return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source, backbone)
+    told = listener or Listener()
+    return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source, backbone, told)
 
 
 def pick_device(wanted: str) -> str:

@@ -9,6 +9,7 @@ jobs/<id>/<attempt>/log.txt      what its process said
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import secrets
@@ -71,9 +72,17 @@ class Store:
         path = self.root / "tmp" / secrets.token_hex(16)
         try:
             with path.open("xb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # says that somebody is at work, for as long as they live
                 yield Upload(path, file, limit)
         finally:
             path.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Delete uploads whose process died."""
+        for path in (self.root / "tmp").iterdir():
+            with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
     def check_space(self) -> None:
         """Refuse new bytes while the last of the disk is left: deleting needs some too."""
@@ -111,9 +120,11 @@ class Store:
         run = self.attempt(job_id, fence) / "run"
         for earlier in reversed(self.attempts(job_id)):
             before = self.attempt(job_id, earlier) / "run"
-            if earlier < fence and (before / "run.json").exists():
+            if earlier < fence and (before / "run" / "run.json").exists():
+                part = run.with_name("run.part")  # a copy that was interrupted must not pass for the latest attempt
                 with full_disk():
-                    _link(before, run)
+                    _link(before, part)
+                    part.replace(run)
                 break
         run.mkdir(parents=True, exist_ok=True)
         return run

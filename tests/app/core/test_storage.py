@@ -27,6 +27,14 @@ def test_an_upload_over_the_limit_is_refused_while_it_comes(store):
     assert list((store.root / "tmp").iterdir()) == []
 
 
+def test_an_upload_whose_process_died_is_swept_and_a_living_one_is_not(store):
+    (store.root / "tmp" / "dead").write_bytes(b"half a file")
+    with store.upload(limit=100) as upload:
+        upload.write(b"alive")
+        store.sweep()
+        assert list((store.root / "tmp").iterdir()) == [upload.path]
+
+
 def test_uploads_are_refused_before_the_disk_is_full(tmp_path):
     full = storage.Store(tmp_path, min_free=2**62)
     with pytest.raises(errors.StoreFull), full.upload(limit=1):
@@ -57,7 +65,8 @@ def test_ids_sort_by_age_and_fit_their_own_pattern():
 def test_a_new_attempt_takes_over_what_the_last_one_finished(store):
     job = ids.new("job")
     run = store.resume(job, 1)
-    (run / "run.json").write_text("{}")
+    (run / "run").mkdir()
+    (run / "run" / "run.json").write_text("{}")
     (run / "lock").write_text("")
     for name in ("epoch-1", "epoch-2.part"):
         (run / "stage1" / name).mkdir(parents=True)
@@ -66,7 +75,7 @@ def test_a_new_attempt_takes_over_what_the_last_one_finished(store):
     assert (later / "stage1" / "epoch-1" / "state").read_text() == "epoch-1"
     assert not (later / "stage1" / "epoch-2.part").exists()
     assert not (later / "lock").exists()
-    assert (later / "run.json").stat().st_nlink == 2
+    assert (later / "run" / "run.json").stat().st_nlink == 2
     assert store.attempts(job) == [1, 2]
 
 
@@ -74,7 +83,8 @@ def test_an_ended_job_keeps_its_model_and_log(store):
     job = ids.new("job")
     for fence in (1, 2):
         run = store.resume(job, fence)
-        (run / "run.json").write_text("{}")
+        (run / "run").mkdir(exist_ok=True)
+        (run / "run" / "run.json").write_text("{}")
         (run / "model").mkdir(exist_ok=True)
         (run / "model" / f"card{fence}.json").write_text("{}")
         (run / "stage1").mkdir(exist_ok=True)

@@ -1,0 +1,54 @@
+"""A large upload as a job: what the reader is asked, and what its answer means for the dataset."""
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.core import claims, datasets, db, storage
+from app.core.tables import Dataset, Intake, Job, State
+from worker import holding, messages
+
+
+def request(database: db.Database, store: storage.Store, claim: claims.Claim) -> dict[str, Any]:
+    """What the reader must know about the file."""
+    dataset_id = claim.dataset_id or ""
+    with database.read() as tx:
+        dataset = tx.get(Dataset, dataset_id)
+        options = dict(dataset.options) if dataset is not None else {}
+    return {
+        "source": str(store.source(dataset_id)),
+        "target": str(store.dataset(dataset_id)),
+        "options": options,
+    }
+
+
+def settle(store: storage.Store, hold: holding.Hold, answer: messages.Read | messages.Refused) -> None:
+    """Write the answer to the dataset and end the job in one transaction; the file is of no use afterwards."""
+    claim, dataset_id = hold.claim, hold.claim.dataset_id or ""
+    values = _values(answer)
+    refused = isinstance(answer, messages.Refused)
+
+    def write(tx: Session) -> None:
+        datasets.settle(tx, dataset_id, **values)
+        claims.succeed(tx, claim, {"refused": refused})
+
+    hold.settle(write)
+    if refused:
+        store.remove_dataset(dataset_id)
+    else:
+        store.source(dataset_id).unlink(missing_ok=True)
+    store.remove_job(claim.job_id)
+
+
+def mourn(tx: Session, claim: claims.Claim, why: dict[str, Any]) -> None:
+    """If the job has failed for good, so has its dataset."""
+    job = tx.get(Job, claim.job_id)
+    if claim.task == "ingest" and claim.dataset_id and job is not None and job.state == State.failed:
+        datasets.settle(tx, claim.dataset_id, state=Intake.refused, error=why)
+
+
+def _values(answer: messages.Read | messages.Refused) -> dict[str, Any]:
+    if isinstance(answer, messages.Read):
+        return datasets.facts(answer.report, answer.shape)
+    why = {"code": "invalid_dataset", "message": "the file cannot be used", "errors": answer.reasons}
+    return {"state": Intake.refused, "error": why}

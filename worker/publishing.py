@@ -1,0 +1,65 @@
+"""From a finished model folder to a row that the API serves: verified first, then published in one write."""
+
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app.core import claims, ids, jobs, storage
+from app.core.tables import Model
+from c2s import cards, errors, folders
+from worker import holding
+
+log = structlog.get_logger("c2s.worker")
+
+
+def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> None:
+    """Publish the model of this attempt and clear away what led to it; a harmed model is made again."""
+    claim = hold.claim
+    folder = store.attempt(claim.job_id, claim.fence) / "run" / "model"
+    try:
+        card = verify(folder)
+    except (errors.InvalidModel, OSError) as exc:
+        why = jobs.error("internal", f"the model was harmed on its way: {exc}", phase="packaging")
+        hold.settle(lambda tx: claims.crash(tx, claim, why, crash_limit=crash_limit))
+        return
+    name, key = ids.new("mdl"), store.key(folder)
+
+    def write(tx: Session) -> None:  # a fresh row each time: it may take several transactions
+        model = Model(
+            id=name,
+            job_id=claim.job_id,
+            name=claim.name or claim.manifest.get("dataset", {}).get("name") or claim.job_id,
+            folder=key,
+            sha256=card["sha256"],
+            card=summary(card),
+        )
+        claims.succeed(tx, claim, {"model_id": name, "sha256": card["sha256"], **summary(card)}, model)
+
+    hold.settle(write)
+    log.info("published", model_id=name)
+    store.prune_job(claim.job_id, keep=claim.fence)
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """The card of a model folder whose weights are those that it describes."""
+    card = cards.load(folder)
+    if folders.digest(folder / "weights.safetensors") != card["sha256"]:
+        raise errors.InvalidModel("the weights are not those that the card describes")
+    return card
+
+
+def summary(card: dict[str, Any]) -> dict[str, Any]:
+    """What lists of models show."""
+    return {
+        "kind": card["kind"],
+        "classes": [str(label) for label in card["labels"]],
+        "kept": card["kept"],
+        "notes": card["notes"],
+        "rows": card["dataset"]["rows"],
+        "method": card["config"]["method"]["name"],
+        "net": card["config"]["net"]["name"],
+        "estimator": card["transition"]["estimator"],
+        "noise_rate": card["transition"]["noise_rate"],
+    }
