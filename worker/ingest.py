@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.core import claims, datasets, db, storage
-from app.core.tables import Dataset, Intake, Job, State
+from app.core.tables import Dataset, Intake
 from worker import holding, messages
 
 
@@ -38,13 +38,6 @@ def settle(store: storage.Store, hold: holding.Hold, answer: messages.Read | mes
     else:
         store.source(dataset_id).unlink(missing_ok=True)
     store.remove_job(claim.job_id)
-
-
-def mourn(tx: Session, claim: claims.Claim, why: dict[str, Any]) -> None:
-    """If the job has failed for good, so has its dataset."""
-    job = tx.get(Job, claim.job_id)
-    if claim.task == "ingest" and claim.dataset_id and job is not None and job.state == State.failed:
-        datasets.settle(tx, claim.dataset_id, state=Intake.refused, error=why)
 
 
 def _values(answer: messages.Read | messages.Refused) -> dict[str, Any]:

@@ -133,7 +133,6 @@ def _fail(tx: Session, claim: claims.Claim, why: dict[str, Any]) -> None:
         claims.starve(tx, claim, why)
     else:
         claims.fail(tx, claim, why)
-    ingest.mourn(tx, claim, why)
 
 
 def _break(tx: Session, claim: claims.Claim, why: dict[str, Any], *, again: bool, limit: int) -> None:
@@ -141,4 +140,3 @@ def _break(tx: Session, claim: claims.Claim, why: dict[str, Any], *, again: bool
         claims.crash(tx, claim, why, crash_limit=limit)
     else:
         claims.fail(tx, claim, why)
-    ingest.mourn(tx, claim, why)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.core import events, jobs
 from app.core.db import now
-from app.core.tables import ACTIVE, Job, Model, State, Task
+from app.core.tables import ACTIVE, Dataset, Intake, Job, Model, State, Task
 
 SHRINKS = 1  # how often a batch is halved before a job fails for want of memory
 
@@ -181,6 +181,9 @@ def _end(tx: Session, held: Claim, state: State, **values: Any) -> None:
     _held(tx, held, final)
     said = {"state": state} | ({"error": values["error"]} if "error" in values else {})
     events.append(tx, held.job_id, [("end", said)])
+    if held.task == "ingest" and state != State.succeeded:  # nobody will read the file any more
+        unread = update(Dataset).where(Dataset.id == held.dataset_id, Dataset.state == Intake.validating)
+        tx.execute(unread.values(state=Intake.refused, error=values.get("error")))
 
 
 def _held(tx: Session, held: Claim, change: Update) -> Job:

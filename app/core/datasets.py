@@ -49,6 +49,7 @@ def settle(tx: Session, dataset_id: str, **values: Any) -> None:
 
 def remove(tx: Session, dataset_id: str) -> None:
     """Delete the row, unless a job still needs the bytes."""
+    tx.get(Dataset, dataset_id, with_for_update=True)  # a job made meanwhile is seen, or refused
     dataset = find(tx, dataset_id)
     busy = select(func.count()).select_from(Job).where(Job.dataset_id == dataset_id, Job.state.not_in(ENDED))
     if count := tx.scalar(busy):

@@ -121,7 +121,9 @@ class Store:
         for earlier in reversed(self.attempts(job_id)):
             before = self.attempt(job_id, earlier) / "run"
             if earlier < fence and (before / "run" / "run.json").exists():
-                part = run.with_name("run.part")  # a copy that was interrupted must not pass for the latest attempt
+                part = run.with_name(
+                    "run.part"
+                )  # a copy that was interrupted must not pass for the latest attempt
                 with full_disk():
                     _link(before, part)
                     part.replace(run)

@@ -299,3 +299,17 @@ def test_a_dataset_in_use_cannot_be_removed_and_a_job_outlives_its_dataset(datab
         assert tx.get(Job, job_id).dataset_id is None
     with pytest.raises(errors.Conflict), database.begin() as tx:
         jobs.retry(tx, job_id, max_queue=10)
+
+
+def test_a_dataset_whose_reading_failed_for_good_is_refused(database):
+    made = dataset(database)
+    with database.begin() as tx:
+        tx.execute(update(Dataset).values(state=Intake.validating))
+        jobs.create(tx, made, task="ingest", config={}, manifest={})
+    for _ in range(3):
+        assert take(database, tasks=("ingest",)) is not None
+        expire(database)
+    assert take(database, tasks=("ingest",)) is None
+    with database.read() as tx:
+        found = tx.get(Dataset, made.id)
+    assert (found.state, found.error["code"]) == (Intake.refused, "worker_lost")

@@ -1,0 +1,91 @@
+"""Rows against bytes: litter is found by age and removed, losses are named."""
+
+import os
+import time
+
+import pytest
+
+from app import doctor
+from app.core import claims, db, ids, jobs
+from app.core.storage import Store
+from app.core.tables import Dataset, Intake, Model
+
+
+@pytest.fixture
+def place(tmp_path):
+    url = f"sqlite:///{tmp_path / 'c2s.sqlite3'}"
+    db.upgrade(url)
+    database, store = db.Database(url), Store(tmp_path / "store")
+    yield database, store
+    database.close()
+
+
+def job(database, *, end):
+    """A job that has ended, with the attempt that ended it."""
+    with database.begin() as tx:
+        known = {"name": "d", "options": {}, "bytes": 1, "source_sha256": ""}
+        made = Dataset(id=ids.new("ds"), state=Intake.validating, **known)
+        tx.add(made)
+        tx.flush()
+        job_id = jobs.create(tx, made, task="train", config={}, manifest={}).id
+        held = claims.claim(tx, owner="w", tasks=["train"], lease=9, crash_limit=3)
+        if end == "cancelled":
+            claims.cancel(tx, held)
+        elif end == "failed":
+            claims.fail(tx, held, jobs.error("internal", "x"))
+        else:
+            folder = f"jobs/{job_id}/{held.fence}/run/model"
+            weights = Model(id=ids.new("mdl"), job_id=job_id, name="m", folder=folder, sha256="no", card={})
+            claims.succeed(tx, held, {}, weights)
+    return job_id
+
+
+def left(store, job_id, attempt, *, age=0.0):
+    folder = store.attempt(job_id, attempt)
+    (folder / "run" / "model").mkdir(parents=True)
+    (folder / "run" / "model" / "weights.safetensors").write_bytes(b"weights")
+    when = time.time() - age
+    os.utime(folder, (when, when))
+    return folder
+
+
+def litter(place, young=0.0):
+    return {found.path for found in doctor.examine(*place, young=young) if found.kind == "litter"}
+
+
+def test_a_published_model_is_no_litter_and_an_overtaken_attempt_is(place):
+    database, store = place
+    job_id = job(database, end="succeeded")
+    left(store, job_id, 1)
+    overtaken = left(store, job_id, 7)
+    assert litter(place) == {overtaken}
+    assert litter(place, young=3600) == set()
+
+
+def test_a_cancelled_job_leaves_nothing_and_a_failed_one_its_last_week(place):
+    database, store = place
+    cancelled = left(store, job(database, end="cancelled"), 1)
+    left(store, job(database, end="failed"), 1)
+    old = left(store, job(database, end="failed"), 1, age=8 * 86400)
+    assert litter(place) == {cancelled, old}
+
+
+def test_the_janitor_removes_old_litter_alone(place):
+    database, store = place
+    young = left(store, job(database, end="cancelled"), 1)
+    old = left(store, job(database, end="cancelled"), 1, age=7200)
+    assert doctor.Janitor(database, store).clean() == 1
+    assert young.exists()
+    assert not old.exists()
+
+
+def test_losses_are_named_and_never_removed(place):
+    database, store = place
+    job_id = job(database, end="succeeded")
+    assert [found.kind for found in doctor.examine(*place)] == ["loss"]
+    left(store, job_id, 1)
+    assert doctor.examine(*place) == []
+    (changed,) = doctor.examine(*place, deep=True)
+    assert "have changed" in changed.what
+    doctor.remove(store, changed)
+    assert changed.path.exists()
