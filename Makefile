@@ -49,10 +49,10 @@ bench: setup ## speed and memory, as medians of interleaved ratios
 	$(BIN)/python tests/bench/startup.py
 
 faults: setup ## kill, freeze, cut and fill everything while jobs run; prints what became of them
-	$(BIN)/python tests/e2e/matrix.py
+	PYTHONPATH=tests $(BIN)/python tests/e2e/matrix.py
 
 load: setup ## the service under load, on loopback
-	$(BIN)/python tests/bench/load.py
+	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/bench/load.py
 
 paper: setup ## the paper's experiments that the data at hand allow; resumes, prints tables
 	$(BIN)/python -m c2s paper --all

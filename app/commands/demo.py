@@ -158,7 +158,7 @@ def events(client: httpx.Client, job_id: str) -> Iterator[tuple[str, dict[str, A
                 elif name == "event":
                     kind = value
                 elif name == "data":
-                    yield kind, json.loads(value)
+                    yield kind, json.loads(value)["data"]
 
 
 def report(console: Console, found: dict[str, Any], ended: dict[str, dict[str, Any]]) -> None:
@@ -193,12 +193,12 @@ def compare(
     for method, job in ended.items():
         body = {"model": job["model_id"], "inputs": images.tolist()}
         said = answer(client.post("/predict", json=body))["predictions"]
-        right = np.mean([int(entry["label"]) == k for entry, k in zip(said, truth, strict=True)])
+        right = np.mean([int(entry["class"]) == k for entry, k in zip(said, truth, strict=True)])
         table.add_row(method, f"{right:.1%}")
     console.print(table)
     for entry, k in list(zip(said, truth, strict=True))[:SHOWN]:
         console.print(
-            f"  digit {k} -> predicted {entry['label']} with probability {entry['probability']:.3f}"
+            f"  digit {k} -> predicted {entry['class']} with probability {entry['probability']:.3f}"
         )
 
 

@@ -1,0 +1,190 @@
+"""What a job would do: its config with nothing left open, what it needs to run again, and a forecast; without torch."""
+
+import functools
+import importlib.metadata
+import platform
+from typing import Any
+
+import numpy as np
+
+from app.api import deps
+from app.core import errors
+from app.core.settings import Settings
+from app.core.tables import Dataset
+from c2s import config, defaults, transition
+from c2s.shape import SMALLEST_SIDE, Shape
+
+FEW_ROWS = 20  # of a class: below, what is said about its noise rests on a handful of labels
+PAIRED = (config.Mcl, config.ForwardSimi, config.ReweightSimi, config.PruneSimi)
+IMAGE_NETS = (config.LeNet, config.LeNet5, config.ShakeShake26, config.ResNet56, config.ResNet50)
+
+
+class Rates(deps.Out):
+    class_: float
+    similarity: float
+
+
+class Similarity(deps.Out):
+    """T_s by name: 0 is dissimilar, 1 is similar; t01 is P(noisy similar | clean dissimilar)."""
+
+    t00: float
+    t01: float
+    t10: float
+    t11: float
+
+
+class Learnability(deps.Out):
+    t00_plus_t11: float
+    rank: int
+    condition_number: float | None  # None: the matrix is singular
+    diagonally_dominant: bool
+    warnings: list[str]
+
+
+class Noise(deps.Out):
+    """What a transition matrix says about the labels."""
+
+    noise_rate: Rates
+    similarity: Similarity
+    reduces_noise: bool  # whether similarity labels are cleaner than class labels
+    learnability: Learnability
+
+
+class Forecast(deps.Out):
+    """What can be said before anything is trained; the noise only where its matrix is given."""
+
+    rows: int
+    training_rows: int
+    classes: int
+    steps: int  # of both stages together
+    similar_pairs_per_batch: float  # expected, in stage 2
+    noise: Noise | None
+    warnings: list[str]
+
+
+def resolve(chosen: config.TrainConfig, dataset: Dataset) -> config.TrainConfig:
+    """The config that will run, or what is wrong with it."""
+    about = _shape(dataset)
+    resolved = defaults.resolve(chosen, about, _rows(dataset))
+    _check_net(resolved.net, about)
+    if isinstance(resolved.transition, config.Given):
+        T_c = transition.check(resolved.transition.matrix)  # noqa: N806 - the paper's letter
+        if len(T_c) != about.classes:
+            raise _wrong(
+                "/transition/matrix",
+                "invalid_transition",
+                f"the dataset has {about.classes} classes, the matrix is for {len(T_c)}",
+            )
+    return resolved
+
+
+def manifest(chosen: config.TrainConfig, dataset: Dataset, settings: Settings) -> dict[str, Any]:
+    """All that is needed to run the job again and get the same bits."""
+    return {
+        "config": chosen.model_dump(mode="json"),
+        "seed": chosen.seed,
+        "dataset": {
+            "id": dataset.id,
+            "name": dataset.name,
+            "rows": dataset.rows,
+            "sha256": dataset.sha256,
+            "class_rows": _counts(dataset),
+        },
+        "threads": settings.threads,
+        "device": settings.device,
+        "versions": _versions(),
+    }
+
+
+def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
+    """What to expect of a resolved config."""
+    counts, rows = _counts(dataset), _rows(dataset)
+    training_rows = max(2, round(rows * (1 - chosen.validation)))
+    batch = chosen.stage2.batch_size or defaults.BATCH
+    pairs = transition.similar_pairs(min(batch, training_rows), counts)
+    found = None
+    if isinstance(chosen.transition, config.Given):
+        T_c = transition.check(chosen.transition.matrix)  # noqa: N806
+        found = noise(T_c, transition.clean_priors(T_c, counts))
+    stages = (chosen.stage1, chosen.stage2)
+    return Forecast(
+        rows=rows,
+        training_rows=training_rows,
+        classes=len(counts),
+        steps=sum((stage.epochs or 0) * -(-training_rows // (stage.batch_size or 1)) for stage in stages),
+        similar_pairs_per_batch=pairs,
+        noise=found,
+        warnings=_warnings(chosen, dataset, pairs) + (found.learnability.warnings if found else []),
+    )
+
+
+def noise(T_c: transition.Matrix, priors: transition.Vector) -> Noise:  # noqa: N803
+    """What a matrix means under clean priors."""
+    T_s = transition.similarity_from_class(T_c, priors)  # noqa: N806
+    rates = transition.noise_rates(T_c, priors)
+    about = transition.learnability(T_c, priors)
+    return Noise(
+        noise_rate=Rates(class_=rates.class_, similarity=rates.similarity),
+        similarity=Similarity(t00=T_s[0, 0], t01=T_s[0, 1], t10=T_s[1, 0], t11=T_s[1, 1]),
+        reduces_noise=about.reduces_noise,
+        learnability=Learnability(
+            t00_plus_t11=about.t00_plus_t11,
+            rank=about.rank,
+            condition_number=about.condition_number if np.isfinite(about.condition_number) else None,
+            diagonally_dominant=about.diagonally_dominant,
+            warnings=list(about.warnings),
+        ),
+    )
+
+
+def _warnings(chosen: config.TrainConfig, dataset: Dataset, pairs: float) -> list[str]:
+    counts = _counts(dataset)
+    found = []
+    if isinstance(chosen.method, PAIRED) and pairs < defaults.SIMILAR_PAIRS:
+        found.append(
+            f"A batch holds about {pairs:.0f} similar pairs, fewer than {defaults.SIMILAR_PAIRS}:"
+            " a larger batch_size of stage2 would teach more."
+        )
+    if few := sum(count < FEW_ROWS for count in counts):
+        found.append(
+            f"{few} classes have fewer than {FEW_ROWS} rows: what is said about their noise is a guess."
+        )
+    return found
+
+
+def _check_net(net: config.NetConfig, about: Shape) -> None:
+    kinds = {"text"} if isinstance(net, config.TextNet) else {"vectors", "tabular"}
+    if isinstance(net, IMAGE_NETS):
+        kinds = {"image"}
+    if about.kind not in kinds:
+        wanted = " or ".join(sorted(kinds))
+        detail = f"net {net.name} reads {wanted} rows, the dataset holds {about.kind} rows"
+        raise _wrong("/net", "invalid_config", detail)
+    if isinstance(net, config.LeNet | config.LeNet5) and about.image and min(about.image[:2]) < SMALLEST_SIDE:
+        raise _wrong(
+            "/net", "invalid_config", f"net {net.name} needs images of {SMALLEST_SIDE} pixels a side"
+        )
+    if isinstance(net, config.ShakeShake26) and net.width < 2:
+        raise _wrong("/net/width", "invalid_config", "net shake-shake-26 needs a width of at least 2")
+
+
+def _wrong(pointer: str, code: str, detail: str) -> errors.Invalid:
+    return errors.Invalid(detail, code=code, errors=[{"pointer": pointer, "code": code, "detail": detail}])
+
+
+def _shape(dataset: Dataset) -> Shape:
+    return Shape(**(dataset.shape or {}))
+
+
+def _rows(dataset: Dataset) -> int:
+    return dataset.rows or 0
+
+
+def _counts(dataset: Dataset) -> list[int]:
+    return [entry["rows"] for entry in (dataset.report or {})["classes"]]
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    found = {name: importlib.metadata.version(name) for name in ("c2s", "torch", "numpy")}
+    return found | {"python": platform.python_version()}

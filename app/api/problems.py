@@ -1,0 +1,210 @@
+"""Errors as problem documents (RFC 9457): a closed set of codes, no input, no trace, no path, no SQL.
+
+The class of an error decides its status and title; what happened this time is `detail`, where it happened is `errors`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, cast
+
+import orjson
+import sqlalchemy.exc
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+import c2s.errors
+from app.api import codes
+from app.core import db, errors
+
+MEDIA_TYPE = "application/problem+json"
+MOST_FAULTS, LONGEST_POINTER = 50, 400
+BODY, PATH = "body", "path"
+
+log = structlog.get_logger()
+
+
+class Fault(BaseModel):
+    """One thing that is wrong, and where: a JSON pointer into the body, a parameter, or a place in a file."""
+
+    code: str
+    detail: str
+    pointer: str | None = None
+    parameter: str | None = None
+    line: int | None = None
+    row: int | None = None
+    entry: str | None = None
+
+
+class Problem(BaseModel):
+    """Why a request was not done."""
+
+    type: str = Field(examples=["/problems/not_found"])
+    title: str
+    status: int
+    code: codes.Code
+    detail: str
+    request_id: str
+    errors: list[Fault] = []
+
+
+class NotAllowed(errors.ServiceError):
+    status, code, title = 405, "method_not_allowed", "The resource does not know this method"
+
+
+class NotAcceptable(errors.ServiceError):
+    status, code, title = 406, "not_acceptable", "The resource has no such form"
+
+
+class Misdirected(errors.ServiceError):
+    status, code, title = 421, "misdirected", "This service does not answer for that host"
+
+
+KINDS: dict[int, type[errors.ServiceError]] = {
+    kind.status: kind
+    for kind in (
+        errors.BadRequest,
+        errors.Unauthorized,
+        errors.NotFound,
+        NotAllowed,
+        NotAcceptable,
+        errors.Conflict,
+        errors.TooLarge,
+        errors.Unsupported,
+        Misdirected,
+        errors.Invalid,
+        errors.TooMany,
+        errors.Unavailable,
+        errors.StoreFull,
+        errors.ServiceError,
+    )
+}
+EVERYWHERE = (401, 404, 413, 415, 421, 422, 500, 503)  # what any route may answer
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problem responses of an operation, for OpenAPI."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        status: {"description": KINDS[status].title, "content": content}
+        for status in sorted({*EVERYWHERE, *statuses})
+    }
+
+
+def answer(error: errors.ServiceError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
+    """The problem document of an error."""
+    body: dict[str, Any] = {
+        "type": f"/problems/{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "code": error.code,
+        "detail": str(error),
+        "request_id": request_id,
+        "errors": [dict(fault) for fault in error.errors],
+    }
+    extra = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        extra["WWW-Authenticate"] = 'Bearer realm="c2s"'
+    return Response(
+        orjson.dumps(body),
+        status_code=error.status,
+        media_type=MEDIA_TYPE,
+        headers={**(headers or {}), **extra},
+    )
+
+
+def request_id(request: Request) -> str:
+    """The id that the log knows the request by."""
+    return getattr(request.state, "request_id", "")
+
+
+def of(exc: Exception) -> errors.ServiceError:
+    """The error that a user is told of, for any exception."""
+    match exc:
+        case errors.ServiceError():
+            return exc
+        case c2s.errors.InvalidTransition():
+            return _faulty(exc, "invalid_transition", "/transition/matrix")
+        case c2s.errors.InvalidConfig() | c2s.errors.NotLearnable():
+            return _faulty(exc, "invalid_config", "")
+        case c2s.errors.InvalidDataset():
+            return _faulty(exc, "invalid_dataset", "")
+        case sqlalchemy.exc.TimeoutError():
+            return errors.Unavailable("the database is busy")
+        case sqlalchemy.exc.DBAPIError() if db.unavailable(exc):
+            return errors.Unavailable("the database does not answer")
+        case _:
+            return errors.ServiceError("an error that nobody foresaw; the log has it under this request_id")
+
+
+def _faulty(exc: Exception, code: str, pointer: str) -> errors.Invalid:
+    fault = {"pointer": pointer, "code": code, "detail": str(exc)}
+    return errors.Invalid(str(exc), code=code, errors=[fault])
+
+
+def invalid(found: Iterable[Mapping[str, Any]], body: object = None) -> errors.ServiceError:
+    """What pydantic found wrong with a request, without the input that it quotes."""
+    faults = list(found)
+    if faults and all(fault["loc"][:1] == (PATH,) for fault in faults):
+        return errors.NotFound("there is no such resource")  # an id that cannot be one
+    told = [_told(fault, body) for fault in faults[:MOST_FAULTS]]
+    return errors.Invalid(f"{len(faults)} fault{'s' * (len(faults) != 1)} in the request", errors=told)
+
+
+def _told(fault: Mapping[str, Any], body: object) -> dict[str, Any]:
+    where, *place = fault["loc"] or (BODY,)
+    match fault["type"]:
+        case "extra_forbidden":
+            detail = "there is no such field"
+        case "union_tag_invalid":
+            detail = f"must be one of {fault['ctx']['expected_tags']}"
+        case "union_tag_not_found":
+            detail = "must have a name"
+        case _:
+            detail = fault["msg"]
+    said = {"code": fault["type"], "detail": detail}
+    if where == BODY:
+        return {"pointer": pointer(place, body)[:LONGEST_POINTER], **said}
+    return {"parameter": str(place[0] if place else where)[:LONGEST_POINTER], **said}
+
+
+def pointer(place: Sequence[object], body: object) -> str:
+    """The JSON pointer of a place as pydantic names it: with the tags of unions, which no body holds, left out."""
+    parts: list[str] = []
+    for number, part in enumerate(place):
+        last = number == len(place) - 1
+        if isinstance(body, Mapping) and (part in body or last):
+            body = body.get(part)
+        elif isinstance(body, list) and isinstance(part, int) and part < len(body):
+            body = body[part]
+        else:
+            continue
+        parts.append(str(part).replace("~", "~0").replace("/", "~1"))
+    return "".join(f"/{part}" for part in parts)
+
+
+def _http(exc: HTTPException) -> errors.ServiceError:
+    kind = KINDS.get(exc.status_code, errors.ServiceError)
+    return kind()  # the framework's own words may quote the request
+
+
+async def _on_error(request: Request, exc: Exception) -> Response:
+    match exc:
+        case RequestValidationError():
+            return answer(invalid(exc.errors(), exc.body), request_id(request))
+        case HTTPException():
+            return answer(_http(exc), request_id(request), exc.headers)
+        case _:
+            error = of(exc)
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("request_failed", code=error.code, path=request.scope["path"], exc_info=exc)
+    return answer(error, request_id(request))
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the application with a problem document."""
+    foreseen = (errors.ServiceError, c2s.errors.C2SError, sqlalchemy.exc.SQLAlchemyError)
+    for kind in (*foreseen, RequestValidationError, HTTPException):
+        app.add_exception_handler(cast(type[Exception], kind), _on_error)

@@ -1,0 +1,147 @@
+"""Requests taken at their word: unknown parameters, other media types, and JSON that nobody could keep are refused."""
+
+import json
+import math
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import orjson
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.requests import HTTPConnection
+
+from app.core import errors
+
+JSON = "application/json"
+NUL = "\x00"
+
+
+class Strict(APIRoute):
+    """A route that looks at the request as a whole before its fields are read."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        known, takes_json = _parameters(self.dependant), self.body_field is not None
+
+        async def strictly(request: Request) -> Response:
+            check_parameters(request, known)
+            if takes_json:
+                request = await _parsed(request)
+            return await handle(request)
+
+        return strictly
+
+
+class Parsed(Request):
+    """A request whose JSON is read already."""
+
+    value: Any = None
+
+    async def json(self) -> Any:
+        return self.value
+
+
+async def _parsed(request: Request) -> Request:
+    check_json(request)
+    raw = await request.body()
+    parsed = Parsed(request.scope, _replay(raw))
+    parsed.value = parse(raw) if raw else None
+    return parsed
+
+
+def _replay(raw: bytes) -> Callable[[], Coroutine[Any, Any, dict[str, Any]]]:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": raw, "more_body": False}
+
+    return receive
+
+
+def check_parameters(request: Request, known: set[str]) -> None:
+    """Refuse query parameters that mean nothing here, and text that PostgreSQL cannot keep."""
+    faults = [
+        {"parameter": name[:100], "code": "extra_forbidden", "detail": "there is no such parameter"}
+        for name in dict.fromkeys(request.query_params)
+        if name not in known
+    ] + [
+        {"parameter": name[:100], "code": "nul", "detail": "holds a NUL character"}
+        for name, value in request.query_params.multi_items()
+        if NUL in value
+    ]
+    if faults:
+        raise errors.Invalid("parameters that cannot be used", errors=faults[:50])
+
+
+def media_type(request: HTTPConnection) -> str:
+    """The type of the body, without its parameters."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise errors.Unsupported("send the body as it is, without a Content-Encoding")
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def check_json(request: HTTPConnection) -> None:
+    """Refuse what is not said to be JSON."""
+    kind = media_type(request)
+    if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise errors.Unsupported("send JSON as Content-Type: application/json")
+
+
+def parse(raw: bytes) -> Any:
+    """The JSON of a body: malformed is 400, well-formed but with text or numbers that cannot be kept is 422."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as exc:
+        raise _why(raw) from exc
+    if b"\\u0000" in raw:  # the one way to write it
+        _refuse(value, lambda leaf: isinstance(leaf, str) and NUL in leaf, "nul", "holds a NUL character")
+    return value
+
+
+def _why(raw: bytes) -> errors.ServiceError:
+    """Python reads what orjson does not: NaN, numbers without bound, halves of characters."""
+    try:
+        value = json.loads(raw)
+        _refuse(value, _endless, "not_finite", "is not a finite number")
+        _refuse(value, _broken, "bad_text", "holds half a character (a lone surrogate)")
+    except errors.Invalid as exc:
+        return exc
+    except (ValueError, RecursionError):
+        pass
+    return errors.BadRequest("the body is not JSON in UTF-8, or is nested too deeply")
+
+
+def _endless(leaf: object) -> bool:
+    return isinstance(leaf, float) and not math.isfinite(leaf)
+
+
+def _broken(leaf: object) -> bool:
+    return isinstance(leaf, str) and any("\ud800" <= letter <= "\udfff" for letter in leaf)
+
+
+def _refuse(value: object, wrong: Callable[[object], bool], code: str, detail: str) -> None:
+    """Raise for the first leaf or key that is wrong."""
+    stack: list[tuple[str, object]] = [("", value)]
+    while stack:
+        place, found = stack.pop()
+        if isinstance(found, dict):
+            if any(wrong(key) for key in found):
+                raise _fault(place, code, f"a key {detail}")
+            stack += [(f"{place}/{_escaped(key)}", leaf) for key, leaf in found.items()]
+        elif isinstance(found, list):
+            stack += [(f"{place}/{number}", leaf) for number, leaf in enumerate(found)]
+        elif wrong(found):
+            raise _fault(place, code, f"the value {detail}")
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _fault(place: str, code: str, detail: str) -> errors.Invalid:
+    return errors.Invalid(detail, errors=[{"pointer": place[:400], "code": code, "detail": detail}])
+
+
+def _parameters(dependant: Dependant) -> set[str]:
+    """The query parameters of a route and of all that it depends on."""
+    own = {field.alias for field in dependant.query_params}
+    return own.union(*(_parameters(inner) for inner in dependant.dependencies))

@@ -1,0 +1,148 @@
+"""What a job found out: transition, metrics, checkpoints, manifest, and the model it published."""
+
+import csv
+import importlib.metadata
+
+import numpy as np
+import pytest
+
+
+def test_the_transition_says_all_that_the_card_says(shared, published, trained):
+    _, job_id = published("vectors")
+    found = shared.http.get(f"/jobs/{job_id}/transition").json()
+    card = trained("vectors")[1]["transition"]
+    assert found["classes"] == ["0", "1", "2"]
+    assert found["orientation"] == "rows_clean_cols_noisy"
+    assert found["matrix"] == card["matrix"]
+    assert np.array(found["matrix"]).sum(1) == pytest.approx(np.ones(3))
+    assert found["priors"]["clean"] == pytest.approx(card["priors"])
+    assert found["priors"]["noisy"] == pytest.approx([1 / 3] * 3)
+    assert found["similarity"] == pytest.approx(card["similarity"])
+    assert found["noise_rate"] == pytest.approx(card["noise_rate"])
+    assert found["reduces_noise"] == card["reduces_noise"]
+    assert found["estimator"] == "anchors"
+    assert "warnings" in found["learnability"]
+    assert "anchors" not in [other["estimator"] for other in found["alternatives"]]
+    for other in found["alternatives"]:
+        assert other["matrix"] == card["alternatives"][other["estimator"]]["matrix"]
+    for place, entry in enumerate(found["per_class"]):
+        assert entry["class"] == found["classes"][place]
+        assert entry["noise_rate"] == pytest.approx(1 - card["matrix"][place][place])
+        chances = [other["probability"] for other in entry["confused_with"]]
+        assert chances == sorted(chances, reverse=True)
+
+
+def test_the_other_orientation_is_the_transpose(shared, published):
+    _, job_id = published("vectors")
+    rows = shared.http.get(f"/jobs/{job_id}/transition").json()
+    columns = shared.http.get(f"/jobs/{job_id}/transition?orientation=cols_clean").json()
+    assert columns["orientation"] == "rows_noisy_cols_clean"
+    assert columns["matrix"] == np.array(rows["matrix"]).T.tolist()
+    assert columns["per_class"] == rows["per_class"]
+    assert shared.http.get(f"/jobs/{job_id}/transition?orientation=up").status_code == 422
+
+
+def test_the_matrix_is_csv_for_those_who_ask(shared, published):
+    _, job_id = published("vectors")
+    path = f"/jobs/{job_id}/transition"
+    matrix = shared.http.get(path).json()["matrix"]
+    for answer in (
+        shared.http.get(path, headers={"Accept": "text/csv"}),
+        shared.http.get(f"{path}?format=csv"),
+        shared.http.get(f"{path}?format=csv", headers={"Accept": "application/json"}),
+    ):
+        assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+        head, *lines = csv.reader(answer.text.splitlines())
+        assert head == ["true \\ given", "0", "1", "2"]
+        assert [[float(value) for value in line[1:]] for line in lines] == matrix
+    turned = shared.http.get(f"{path}?format=csv&orientation=cols_clean").text
+    assert turned.startswith("given \\ true")
+    refused = shared.http.get(path, headers={"Accept": "image/png"})
+    assert (refused.status_code, refused.json()["code"]) == (406, "not_acceptable")
+    browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    assert shared.http.get(path, headers=browser).json()["matrix"] == matrix
+
+
+def test_the_forms_of_an_answer_have_tags_of_their_own(shared, published):
+    model_id, job_id = published("vectors")
+    paths = [
+        f"/jobs/{job_id}/transition",
+        f"/jobs/{job_id}/transition?format=csv",
+        f"/jobs/{job_id}/manifest",
+    ]
+    tags = [shared.http.get(path).headers["ETag"] for path in [*paths, f"/models/{model_id}"]]
+    assert len(set(tags)) == 4
+    for path, tag in zip([*paths, f"/models/{model_id}"], tags, strict=True):
+        assert shared.http.get(path, headers={"If-None-Match": tag}).status_code == 304
+    assert shared.http.get(paths[0], headers={"If-None-Match": tags[1]}).status_code == 200
+
+
+def test_a_matrix_that_is_not_there_yet_is_404_with_a_time_to_come_back(service, csv_file):
+    dataset = service.upload(csv_file)["id"]
+    job = service.job(dataset)
+    path = f"/jobs/{job['id']}/transition"
+    waiting = service.http.get(path)
+    held = service.claim()
+    for answer in (waiting, service.http.get(path)):
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_estimated_yet")
+        assert int(answer.headers["Retry-After"]) > 0
+    service.end(held, "diverged")
+    answer = service.http.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_estimated")
+    assert "failed" in answer.json()["detail"]
+    assert "Retry-After" not in answer.headers
+
+
+def test_metrics_and_checkpoints_come_from_the_events(service, csv_file):
+    job = service.job(service.upload(csv_file)["id"])
+    held = service.claim()
+    for epoch in range(3):
+        about = {"phase": "stage1", "step": "stage1", "epoch": epoch}
+        service.beat(
+            held,
+            ("epoch", about | {"epochs": 3, "metrics": {"loss": 1.0 / (epoch + 1)}}),
+            ("checkpoint", about | {"bytes": 100 + epoch}),
+        )
+    metrics = service.http.get(f"/jobs/{job['id']}/metrics").json()["data"]
+    assert [(entry["phase"], entry["epoch"]) for entry in metrics] == [("stage1", i) for i in range(3)]
+    assert [entry["metrics"]["loss"] for entry in metrics] == [1.0, 1 / 2, 1 / 3]
+    checkpoints = service.http.get(f"/jobs/{job['id']}/checkpoints").json()["data"]
+    assert [entry["bytes"] for entry in checkpoints] == [100, 101, 102]
+    assert checkpoints[2]["metrics"] == {"loss": 1 / 3}
+
+
+def test_the_manifest_names_all_that_a_rerun_needs(service, csv_file):
+    dataset = service.upload(csv_file, name="mine")
+    job = service.job(dataset["id"], seed=7)
+    manifest = service.http.get(f"/jobs/{job['id']}/manifest").json()
+    assert manifest["config"] == job["config"]
+    assert manifest["seed"] == 7
+    assert manifest["dataset"] == {
+        "id": dataset["id"],
+        "name": "mine",
+        "rows": 120,
+        "sha256": dataset["sha256"],
+        "class_rows": [60, 60],
+    }
+    assert manifest["threads"] == service.settings.threads
+    assert manifest["versions"]["torch"] == importlib.metadata.version("torch")
+
+
+def test_models_are_listed_found_and_belong_to_their_job(service, csv_file, trained):
+    made = []
+    for name in ("one", "two", "one"):
+        job = service.job(service.upload(csv_file)["id"], name=name)
+        made.append((service.publish(service.claim(), *trained("vectors")), job["id"]))
+    page = service.http.get("/models?limit=2").json()
+    assert [model["id"] for model in page["data"]] == [made[2][0], made[1][0]]
+    rest = service.http.get("/models", params={"after": page["next_cursor"]}).json()
+    assert [model["id"] for model in rest["data"]] == [made[0][0]]
+    named = service.http.get("/models?name=one").json()["data"]
+    assert [model["id"] for model in named] == [made[2][0], made[0][0]]
+    model = service.http.get(f"/models/{made[1][0]}").json()
+    assert (model["name"], model["job_id"]) == ("two", made[1][1])
+    assert model["sha256"] == trained("vectors")[1]["sha256"]
+    assert model["card"]["classes"] == ["0", "1", "2"]
+    job = service.http.get(f"/jobs/{made[1][1]}").json()
+    assert (job["state"], job["model_id"]) == ("succeeded", made[1][0])
+    assert service.http.get("/models/mdl_" + "0" * 26).status_code == 404
