@@ -22,7 +22,7 @@ def new_request_id() -> str:
     return secrets.token_hex(16)
 
 
-def problem(error: errors.ServiceError, *, path: str, request_id: str) -> bytes:
+def problem(error: errors.ServiceError, *, request_id: str) -> bytes:
     """Builds the problem document (RFC 9457) of an answer that no handler gives."""
     return orjson.dumps(
         {
@@ -31,7 +31,6 @@ def problem(error: errors.ServiceError, *, path: str, request_id: str) -> bytes:
             "status": error.status,
             "detail": str(error),
             "code": error.code,
-            "instance": path,
             "request_id": request_id,
         }
     )
@@ -60,7 +59,7 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers in the application's place when too many requests are under way."""
     error = errors.Unavailable("too many requests are under way")
     request_id = request_id_of(scope)
-    body = problem(error, path=scope["path"], request_id=request_id)
+    body = problem(error, request_id=request_id)
     retry = (b"retry-after", b"%d" % (error.retry_after or 1))
     headers = [*problem_headers(body, request_id), retry, (b"connection", b"close")]
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
@@ -77,8 +76,11 @@ class Limits:
         upload_bytes: int,
         json_bytes: int = MEBI,
         predict_bytes: int = 8 * MEBI,
+        most: int = 200,
     ) -> None:
         self.app = app
+        self.most = most  # requests under way; more would wait so long that "try again" is the kinder answer
+        self.under_way = 0
         self.json_bytes = json_bytes
         self.larger = {("POST", "/predict"): predict_bytes, ("POST", "/datasets"): upload_bytes}
 
@@ -86,11 +88,28 @@ class Limits:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        quick = not _takes_its_time(scope)
+        if quick and self.under_way >= self.most:
+            await busy(scope, receive, send)
+            return
+        self.under_way += quick
+        try:
+            await self._pass_on(scope, receive, send)
+        finally:
+            self.under_way -= quick
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         limit = self.larger.get((scope["method"], scope["path"]), self.json_bytes)
         exchange = Exchange(scope, receive, send, limit=limit)
         scope.setdefault("state", {})["request_id"] = exchange.request_id
         with structlog.contextvars.bound_contextvars(request_id=exchange.request_id):
             await exchange.run(self.app)
+
+
+def _takes_its_time(scope: Scope) -> bool:
+    """Streams of events and uploads last as long as their clients wish, and wait more than they work."""
+    path: str = scope["path"]
+    return path.endswith("/events") or (scope["method"], path) == ("POST", "/datasets")
 
 
 class Exchange:
@@ -154,7 +173,7 @@ class Exchange:
 
     async def refuse(self, error: errors.ServiceError) -> None:
         self.refused = True
-        body = problem(error, path=self.scope["path"], request_id=self.request_id)
+        body = problem(error, request_id=self.request_id)
         headers = problem_headers(body, self.request_id)
         await self.inner_send({"type": "http.response.start", "status": error.status, "headers": headers})
         await self.inner_send({"type": "http.response.body", "body": body})

@@ -207,18 +207,17 @@ class Guarded(httptools_impl.HttpToolsProtocol):
         elif self.pipeline or (self.owes_an_answer() and self.cycle.response_started):
             self.transport.close()
         else:
-            path = self.cycle.scope["path"] if self.owes_an_answer() else ""
             self.tell_application()
-            self.answer(error, path)
+            self.answer(error)
 
     def tell_application(self) -> None:
         if self.owes_an_answer():
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 
-    def answer(self, error: errors.ServiceError, path: str) -> None:
+    def answer(self, error: errors.ServiceError) -> None:
         request_id = limits.new_request_id()
-        body = limits.problem(error, path=path, request_id=request_id)
+        body = limits.problem(error, request_id=request_id)
         headers = [*limits.problem_headers(body, request_id), (b"connection", b"close")]
         lines = [name + b": " + value + b"\r\n" for name, value in headers]
         self.transport.write(httptools_impl.STATUS_LINE[error.status] + b"".join(lines) + b"\r\n" + body)

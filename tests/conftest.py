@@ -1,16 +1,11 @@
 """One thread a test process: small tensors gain nothing from two, and spinning threads starve each other."""
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
+import servers
 
 os.environ["OMP_NUM_THREADS"] = "1"
-for folder in (Path(__file__).parent, Path(__file__).parent / "e2e"):
-    sys.path.append(str(folder))  # last, so that no folder of tests hides a package of ours
-
-import servers
 
 
 @pytest.fixture(scope="session")

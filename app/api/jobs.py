@@ -116,24 +116,35 @@ def create(
     if dry_run:
         return _dry(database, body)
 
-    def make(tx: Session) -> deps.Made:
+    request = receipts.digest("POST /jobs", body.model_dump_json())
+    if (before := deps.replayed(database, key, request)) is not None:  # even if its dataset is gone by now
+        response.headers["Location"] = f"/jobs/{before.resource}"
+        return _show(database, before.resource)
+    with (
+        database.read() as tx
+    ):  # outside the transaction: a ready dataset never changes, and writers take turns
         dataset = datasets.ready(tx, body.dataset_id)
-        chosen = plans.resolve(body.training(), dataset)
+    chosen = plans.resolve(body.training(), dataset)
+    settled, manifest = chosen.model_dump(mode="json"), plans.manifest(chosen, dataset, settings)
+    fresh: list[JobOut] = []
+
+    def make(tx: Session) -> deps.Made:
         job = jobs.create(
             tx,
             dataset,
             task="train",
-            config=chosen.model_dump(mode="json"),
-            manifest=plans.manifest(chosen, dataset, settings),
+            config=settled,
+            manifest=manifest,
             name=body.name,
             priority=body.priority,
             max_queue=settings.max_queue,
         )
+        fresh.append(_out(job, None))
         return deps.Made(job.id, 202)
 
-    made = deps.once(database, key, receipts.digest("POST /jobs", body.model_dump_json()), make)
+    made = deps.once(database, key, request, make)
     response.headers["Location"] = f"/jobs/{made.resource}"
-    return _show(database, made.resource)
+    return _show(database, made.resource) if made.again else fresh[0]
 
 
 def _dry(database: Database, body: JobIn) -> Response:

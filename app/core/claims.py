@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.core import events, jobs
 from app.core.db import now
-from app.core.tables import ACTIVE, Dataset, Intake, Job, Model, State, Task
+from app.core.tables import ACTIVE, IS_ACTIVE, IS_QUEUED, Dataset, Intake, Job, Model, State, Task
 
 SHRINKS = 1  # how often a batch is halved before a job fails for want of memory
 
@@ -45,8 +45,9 @@ class Wishes:
 
 def waiting(tx: Session) -> int:
     """How many jobs wait for a worker."""
-    free = (Job.state == State.queued) | (Job.state.in_(ACTIVE) & (Job.lease_until < now()))
-    return tx.scalar(select(func.count()).select_from(Job).where(free)) or 0
+    queued = select(func.count()).select_from(Job).where(IS_QUEUED)
+    lost = select(func.count()).select_from(Job).where(IS_ACTIVE, Job.lease_until < now())
+    return (tx.scalar(queued) or 0) + (tx.scalar(lost) or 0)
 
 
 def claim(
@@ -77,9 +78,8 @@ def claim(
 
 
 def _take(tx: Session, *, owner: str, tasks: Sequence[Task], lease: float, skip_locked: bool) -> Job | None:
-    abandoned = Job.state.in_(ACTIVE) & (Job.lease_until < now())
-    queued = Job.state == State.queued
-    for free, order, crashed in ((abandoned, Job.lease_until, 1), (queued, Job.rank, 0)):
+    abandoned = IS_ACTIVE & (Job.lease_until < now())
+    for free, order, crashed in ((abandoned, Job.lease_until, 1), (IS_QUEUED, Job.rank, 0)):
         chosen = (
             select(Job.id)
             .where(free, Job.task.in_(tasks))

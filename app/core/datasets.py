@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from app.core import errors
-from app.core.tables import ENDED, Dataset, Intake, Job
+from app.core import errors, jobs
+from app.core.tables import ENDED, Dataset, Intake, Job, State
 
 
 def find(tx: Session, dataset_id: str) -> Dataset:
@@ -51,6 +51,11 @@ def remove(tx: Session, dataset_id: str) -> None:
     """Delete the row, unless a job still needs the bytes."""
     tx.get(Dataset, dataset_id, with_for_update=True)  # a job made meanwhile is seen, or refused
     dataset = find(tx, dataset_id)
+    unread = select(Job.id).where(
+        Job.dataset_id == dataset_id, Job.task == "ingest", Job.state == State.queued
+    )
+    for job_id in tx.scalars(unread).all():
+        jobs.request_cancel(tx, job_id)
     busy = select(func.count()).select_from(Job).where(Job.dataset_id == dataset_id, Job.state.not_in(ENDED))
     if count := tx.scalar(busy):
         raise errors.Conflict(f"{count} jobs still need dataset {dataset_id}", code="dataset_in_use")

@@ -7,6 +7,7 @@ and the driver's own mode loses updates. Reads run beside it, on connections tha
 import contextlib
 import fcntl
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,27 @@ class Database:
         self.url = sqlalchemy.make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.writer = _sqlite(self.url, writes=True) if self.is_sqlite else _postgresql(self.url)
+        # SQLite's own waiting is a poll with growing pauses and no order: our threads queue here instead.
+        self._turns = threading.Lock()
         self.reader = _sqlite(self.url, writes=False) if self.is_sqlite else self.writer
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
         """One write transaction: committed on a clean exit, undone on an error."""
-        with Session(self.writer, expire_on_commit=False) as session, session.begin():
+        with self._turn(), Session(self.writer, expire_on_commit=False) as session, session.begin():
             yield session
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self.is_sqlite:
+            yield
+            return
+        if not self._turns.acquire(timeout=BUSY_MILLISECONDS / 1000):
+            raise sqlalchemy.exc.OperationalError("BEGIN IMMEDIATE", None, TimeoutError("no turn to write"))
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Session]:
@@ -118,7 +133,12 @@ def _alembic(url: str) -> Any:
 
 def _sqlite(url: sqlalchemy.URL, *, writes: bool) -> Engine:
     engine = create_engine(
-        url, connect_args={"timeout": BUSY_MILLISECONDS / 1000, "check_same_thread": False}
+        url,
+        # One writer has the turn; readers are as many as threads. Beyond the pool a connection would be opened and
+        # closed for each request, which costs more than the request.
+        pool_size=1 if writes else 40,
+        max_overflow=0,
+        connect_args={"timeout": BUSY_MILLISECONDS / 1000, "check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
@@ -147,8 +167,8 @@ def _postgresql(url: sqlalchemy.URL) -> Engine:
     return create_engine(
         url,
         pool_pre_ping=True,  # a restarted server costs a reconnect, not an error
-        pool_size=10,
-        max_overflow=20,
+        pool_size=20,
+        max_overflow=0,
         pool_timeout=5,
         connect_args={"connect_timeout": 3, "options": options},
     )

@@ -6,12 +6,12 @@ queued -> running -> succeeded | failed | cancelled,   cancelling on the way, ba
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from sqlalchemy import Update, func, select, update
+from sqlalchemy import Update, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core import errors, events, ids
 from app.core.db import now
-from app.core.tables import ENDED, Dataset, Job, State, Task
+from app.core.tables import ENDED, IS_QUEUED, Dataset, Event, Job, State, Task
 
 Code = Literal[
     "invalid_dataset",
@@ -39,7 +39,7 @@ def create(
     max_queue: int = 100_000,
 ) -> Job:
     """A queued job; the commit is the promise that it will end."""
-    waiting = tx.scalar(select(func.count()).select_from(Job).where(Job.state == State.queued)) or 0
+    waiting = tx.scalar(select(func.count()).select_from(Job).where(IS_QUEUED)) or 0
     if waiting >= max_queue:
         raise errors.TooMany(f"{waiting} jobs are waiting, the limit is {max_queue}")
     job = Job(
@@ -51,11 +51,14 @@ def create(
         config=config,
         manifest=manifest,
         rank=-priority,
+        last_event=1,
         retry_of=retry_of,
     )
     tx.add(job)
     tx.flush()
-    events.append(tx, job.id, [("state", {"state": State.queued})])
+    tx.execute(
+        insert(Event), {"job_id": job.id, "number": 1, "type": "state", "data": {"state": State.queued}}
+    )
     return job
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
+    literal_column,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -139,6 +140,11 @@ class Job(Table):
         ),
         Index("ix_jobs_dataset_id", "dataset_id"),
     )
+
+
+# As literals, not parameters: only then does the planner know that a partial index holds all that is asked for.
+IS_QUEUED = Job.state == literal_column("'queued'")
+IS_ACTIVE = Job.state.in_([literal_column("'running'"), literal_column("'cancelling'")])
 
 
 class Event(Table):

@@ -89,12 +89,20 @@ def test_a_large_file_waits_for_a_worker(tmp_path, run_service, csv_file):
         assert service.http.get("/jobs").json()["data"] == []  # the reading is ours, not the user's
         refused = service.http.post("/jobs", json={"dataset_id": dataset["id"]})
         assert (refused.status_code, refused.json()["code"]) == (409, "dataset_not_ready")
-        assert service.http.delete(f"/datasets/{dataset['id']}").json()["code"] == "dataset_in_use"
         with service.database.read() as tx:
             job_id = tx.scalar(select(Job.id))
         assert service.http.get(f"/jobs/{job_id}").status_code == 404
         assert service.http.post(f"/jobs/{job_id}/cancel").status_code == 404
         assert service.claim().task == "ingest"
+        assert service.http.delete(f"/datasets/{dataset['id']}").json()["code"] == "dataset_in_use"
+
+
+def test_a_large_file_that_nobody_has_begun_to_read_can_be_deleted(tmp_path, run_service, csv_file):
+    with run_service(tmp_path, inline_bytes=10) as service:
+        dataset = service.http.post("/datasets", content=csv_file).json()["id"]
+        assert service.http.delete(f"/datasets/{dataset}").status_code == 204
+        assert service.claim() is None
+        assert list((service.store.root / "datasets").iterdir()) == []
 
 
 def test_a_worker_s_refusal_is_told_in_the_report(tmp_path, run_service, csv_file):

@@ -313,3 +313,13 @@ def test_a_dataset_whose_reading_failed_for_good_is_refused(database):
     with database.read() as tx:
         found = tx.get(Dataset, made.id)
     assert (found.state, found.error["code"]) == (Intake.refused, "worker_lost")
+
+
+def test_a_dataset_that_nobody_has_begun_to_read_can_be_removed(database):
+    made = dataset(database)
+    with database.begin() as tx:
+        job_id = jobs.create(tx, made, task="ingest", config={}, manifest={}).id
+    with database.begin() as tx:
+        datasets.remove(tx, made.id)
+    assert state(database, job_id) == State.cancelled
+    assert take(database) is None
