@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down test check format bench faults load paper clean
+.PHONY: help setup demo up down test check format bench faults celery56 load paper clean
 # the service that these commands start keeps its state here, not in the user's home
 export C2S_HOME ?= $(CURDIR)/.c2s
 
@@ -35,7 +35,7 @@ check: setup ## the same, under its other name
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 format: setup ## put the code in order
 	$(BIN)/ruff format .
@@ -50,6 +50,10 @@ bench: setup ## speed and memory, as medians of interleaved ratios
 
 faults: setup ## kill, freeze, cut and fill everything while jobs run; prints what became of them
 	PYTHONPATH=tests $(BIN)/python tests/e2e/matrix.py
+
+celery56: setup ## the worker's tests on Celery 5.6.3, which it must run on as well as on the pinned 5.7
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/celery56 celery==5.6.3 kombu==5.6.2
+	PYTHONPATH=$(CURDIR)/.venv/celery56 $(BIN)/python -m pytest tests/worker
 
 load: setup ## the service under load, on loopback
 	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/bench/load.py

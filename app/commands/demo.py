@@ -187,7 +187,8 @@ def compare(
     import numpy as np
     from rich.table import Table
 
-    table = Table(title="accuracy on clean test digits", title_justify="left")
+    console.print("\nAccuracy on clean test digits, by POST /predict:")
+    table = Table()
     table.add_column("method")
     table.add_column("accuracy")
     for method, job in ended.items():

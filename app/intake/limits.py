@@ -2,15 +2,14 @@
 
 import ctypes
 import math
-import os
 import resource
-import signal
 import sys
 
+from app.core import guard
 from app.intake.options import Limits
 
 FILES = 64  # open at once
-PARENT_DEATH, NO_NEW_PRIVILEGES = 1, 38  # prctl's numbers
+NO_NEW_PRIVILEGES = 38  # prctl's number
 
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -31,11 +30,8 @@ def apply(limits: Limits, parent: int) -> None:
     _limit(resource.RLIMIT_CPU, seconds, seconds + 5)  # SIGXCPU first, so that the parent sees why
     _limit(resource.RLIMIT_AS, limits.memory_bytes)
     if sys.platform == "linux":
-        process = ctypes.CDLL(None)
-        process.prctl(PARENT_DEATH, signal.SIGKILL)
-        process.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    if os.getppid() != parent:  # it went before the signal was asked for
-        os._exit(1)
+        ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    guard.die_with_parent(parent)
 
 
 def _limit(what: int, soft: int, hard: int | None = None) -> None:
