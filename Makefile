@@ -8,7 +8,7 @@ SHELL := /bin/bash
 export C2S_HOME ?= $(CURDIR)/.c2s
 
 help: ## what this file can do
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 setup: .venv/ready ## the virtual environment with pinned dependencies
 

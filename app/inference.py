@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from app.core.errors import Unavailable
 from app.core.storage import Store
 from c2s import errors, pictures
 
@@ -55,7 +56,11 @@ class Inference:
         from c2s.predictor import Predictor
 
         torch.set_num_threads(self._threads)
-        return Predictor.load(self._store.at(key))
+        try:
+            return Predictor.load(self._store.at(key))
+        except errors.InvalidModel as exc:
+            detail = "the stored model is damaged or incomplete: `c2s doctor --deep` says more"
+            raise Unavailable(detail, code="model_damaged", retry_after=300) from exc
 
     def probabilities(self, key: str, rows: object) -> npt.NDArray[np.float64]:
         """P(clean class | row) of raw rows; rows that the model cannot read are `InvalidDataset`."""

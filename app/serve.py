@@ -4,9 +4,11 @@ import argparse
 import os
 import socket
 import sys
+import types
 from collections.abc import Sequence
 
 import uvicorn
+from fastapi import FastAPI
 
 from app import main, protocol
 from app.core import db, guard, logs, settings
@@ -17,8 +19,9 @@ def run(listening: socket.socket | None = None) -> None:
     chosen = settings.load()
     logs.configure(chosen.log_level)
     db.upgrade(chosen.database)
+    application = main.create_app(chosen)
     config = uvicorn.Config(
-        main.create_app(chosen),
+        application,
         host=chosen.host,
         port=chosen.port,
         http=protocol.Guarded,
@@ -30,7 +33,20 @@ def run(listening: socket.socket | None = None) -> None:
         limit_concurrency=1000,  # beyond, 503 at once: a short queue answers sooner than a long one
         timeout_graceful_shutdown=10,  # event streams end with the process and resume elsewhere
     )
-    uvicorn.Server(config).run(sockets=[listening] if listening else None)
+    Server(config, application).run(sockets=[listening] if listening else None)
+
+
+class Server(uvicorn.Server):
+    """Tells the application at once that it will stop, so that streams end by themselves."""
+
+    def __init__(self, config: uvicorn.Config, application: FastAPI) -> None:
+        super().__init__(config)
+        self._application = application
+
+    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
+        """Take a signal to stop."""
+        self._application.state.leaving = True
+        super().handle_exit(sig, frame)
 
 
 def entry(argv: Sequence[str] | None = None) -> int:

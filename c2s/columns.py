@@ -6,7 +6,9 @@ Rows count from 0 in messages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 MOST_VALUES = 64  # of a category; the rest share one column
 Floats = npt.NDArray[np.float64]
 Block = npt.NDArray[np.float32]
+MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]  # what stands in a CSV where nothing is known
+NUMBER = rb"(?<![\d.,])-?\d+%b\d+(?![\d.,])"  # with the sign between whole and fraction
 
 
 class Number(schema.Config):
@@ -63,8 +67,10 @@ def named(raw: object) -> Mapping[str, object] | None:
     return raw if isinstance(raw, Mapping) else None
 
 
-def table(raw: object, names: Sequence[str] | None = None) -> pa.Table:
-    """These columns as Arrow, in this order; all of them unless said otherwise."""
+def table(
+    raw: object, names: Sequence[str] | None = None, *, numeric: AbstractSet[str] = frozenset()
+) -> pa.Table:
+    """These columns as Arrow, in this order; all of them unless said otherwise. Numeric ones may mix 1 and "1"."""
     import pyarrow as pa
 
     found = named(raw)
@@ -74,10 +80,19 @@ def table(raw: object, names: Sequence[str] | None = None) -> pa.Table:
         if name not in found:
             there = ", ".join(map(repr, found)) or "no other"
             raise errors.InvalidDataset(f"column {name!r} is missing; there is {there}")
-    columns = {name: arrow(found[name], name) for name in (found if names is None else names)}
+    columns = {
+        name: arrow(_spelt(found[name]) if name in numeric else found[name], name)
+        for name in (found if names is None else names)
+    }
     if len({len(column) for column in columns.values()}) > 1:
         raise errors.InvalidDataset("the columns differ in length")
     return pa.table(columns)
+
+
+def _spelt(values: object) -> object:
+    if isinstance(values, list) and any(isinstance(value, str) for value in values):
+        return [str(value) if type(value) in (int, float) else value for value in values]
+    return values
 
 
 def arrow(values: object, name: str) -> pa.ChunkedArray:
@@ -114,6 +129,8 @@ def numbers(column: pa.ChunkedArray, name: str, *, time: bool = False) -> Floats
     """The column as finite numbers, NaN where missing."""
     import pyarrow as pa
 
+    if pa.types.is_string(column.type) and not time:
+        column = _parsed(column, name)
     try:
         if time:
             column = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
@@ -124,6 +141,28 @@ def numbers(column: pa.ChunkedArray, name: str, *, time: bool = False) -> Floats
         ) from exc
     narrow(values, name)
     return values
+
+
+def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Numbers that were written as text; what means "missing" in a file means it here too."""
+    import pyarrow as pa
+
+    found: list[float | None] = []
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            found.append(None if value is None or value.strip() in MISSING else float(value))
+        except ValueError as exc:
+            said = f"column {name!r} must hold numbers: row {row} holds {value[:40]!r}"
+            raise errors.InvalidDataset(said) from exc
+    return pa.chunked_array([pa.array(found, pa.float64())])
+
+
+def decimal_point(sample: bytes, delimiter: str) -> str:
+    """Comma where it cannot part columns and more numbers are written with it than with a point."""
+    if delimiter == ",":
+        return "."
+    written = {sign: len(re.findall(NUMBER % re.escape(sign.encode()), sample)) for sign in (",", ".")}
+    return "," if written[","] > written["."] else "."
 
 
 def narrow(values: Floats, name: str) -> Block:

@@ -44,6 +44,7 @@ class ImageEncoding(schema.Config):
     height: PositiveInt
     width: PositiveInt
     channels: PositiveInt
+    unit: bool = False  # they came as numbers from 0 to 1, so that a whole 1 means white, not 1 of 255
 
 
 Encoding = Annotated[
@@ -80,7 +81,7 @@ def from_array(array: npt.NDArray[Any]) -> VectorEncoding | ImageEncoding:
     if array.ndim == 2:
         return VectorEncoding(width=array.shape[1])
     height, width, channels = (*array.shape[1:], 1)[:3]
-    return ImageEncoding(height=height, width=width, channels=channels)
+    return ImageEncoding(height=height, width=width, channels=channels, unit=array.dtype.kind == "f")
 
 
 def learn(raw: object) -> TableEncoding:
@@ -121,7 +122,8 @@ def texts(raw: object, column: str | None = None) -> list[str]:
 
 
 def _table(spec: TableEncoding, raw: object) -> npt.NDArray[np.float32]:
-    table = columns.table(raw, [column.name for column in spec.columns])
+    numeric = {column.name for column in spec.columns if isinstance(column, columns.Number)}
+    table = columns.table(raw, [column.name for column in spec.columns], numeric=numeric)
     x = np.zeros((table.num_rows, spec.width), dtype=np.float32)
     start = 0
     for column in spec.columns:
@@ -155,6 +157,8 @@ def _images(spec: ImageEncoding, raw: object) -> npt.NDArray[Any]:
     if array.shape[1:] != (spec.height, spec.width, spec.channels):
         wanted = f"(rows, {spec.height}, {spec.width}, {spec.channels})"
         raise errors.InvalidDataset(f"images must be {wanted}, the array has shape {array.shape}")
+    if spec.unit and array.size and array.dtype.kind in "iub" and array.min() >= 0 and array.max() <= 1:
+        array = array.astype(np.float32)  # JSON writes 1.0 as 1
     if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 255:
         array = array.astype(np.uint8, copy=False)  # JSON knows no bytes: its integers come as int64
     if array.dtype.kind == "f" and not np.isfinite(array).all():

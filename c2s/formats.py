@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from c2s import errors
+from c2s import columns, errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npz")
 BLOCK = 2**26  # bytes: the longest row that a text file may have
 MOST_COLUMNS = 4096
+SAMPLE = 2**16  # bytes that show how numbers are written
 WRONG_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]  # what stands in a CSV where nothing is known
 
 
 def suffix(path: Path) -> str:
@@ -181,7 +181,8 @@ def _csv(path: Path, strings: Sequence[str], wrong: list[Width] | None) -> pa.Ta
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(strings, pa.string()),
                 strings_can_be_null=True,
-                null_values=MISSING,
+                null_values=columns.MISSING,
+                decimal_point=_decimal_point(path, sign),
             ),
         )
     except pa.ArrowInvalid as exc:
@@ -241,3 +242,8 @@ def _parquet(path: Path) -> pa.Table:
 
 def _block(path: Path) -> int:
     return min(BLOCK, path.stat().st_size + 1)
+
+
+def _decimal_point(path: Path, delimiter: str) -> str:
+    with path.open("rb") as file:
+        return columns.decimal_point(file.read(SAMPLE), delimiter)

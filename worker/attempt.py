@@ -85,6 +85,8 @@ def run(asked: dict[str, Any], teller: Teller, chosen: config.TrainConfig) -> No
     teller.plan.take_up(folder)
     teller.step("loading")
     dataset = _dataset(Path(asked["dataset"]))
+    if asked.get("sha256") not in (None, dataset.digest()):
+        raise errors.InvalidDataset("the bytes of the dataset are not those that were uploaded")
     listener = workbench.Listener(step=teller.step, saved=teller.saved)
     pipeline.run(dataset, chosen, folder, device=asked["device"], report=teller.report, listener=listener)
 

@@ -73,6 +73,7 @@ def _train(site: Site, claim: claims.Claim) -> process.Child:
         "run": str(site.store.resume(claim.job_id, claim.fence)),
         "threads": threads,
         "device": claim.manifest.get("device", site.settings.device),
+        "sha256": claim.manifest.get("dataset", {}).get("sha256"),
         "shrink": claim.shrink,
     }
     return process.Child("worker.trainer", asked, log_file=folder / "log.txt", threads=threads)

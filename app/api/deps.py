@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
@@ -115,12 +116,16 @@ class Cursor:
     def rows(self, tx: Session, chosen: Select[T], table: type[T]) -> tuple[Sequence[T], bool]:
         """The rows of the page, and whether more follow; ids sort by age."""
         if self.after is not None:
+            if not re.fullmatch(CURSORS[table.__name__], self.after):
+                fault = {"pointer": "?after", "code": "invalid", "detail": "not a next_cursor of this list"}
+                raise errors.Invalid("the cursor is not one of this list", errors=[fault])
             chosen = chosen.where(table.id < self.after)
         found = tx.scalars(chosen.order_by(table.id.desc()).limit(self.limit + 1)).all()
         return found[: self.limit], len(found) > self.limit
 
 
 Paging = Annotated[Cursor, Depends()]
+CURSORS = {"Dataset": ids.pattern("ds"), "Job": ids.pattern("job"), "Model": ids.pattern("mdl")}  # by table
 
 
 def page(items: Sequence[Item], has_more: bool) -> Page[Item]:

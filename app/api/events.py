@@ -1,6 +1,6 @@
 """What happens to a job, as pages or as a stream (server-sent events); one sequence without gaps."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -80,6 +80,9 @@ async def index(
     after = after if last is None else last  # a browser that comes back repeats the address
     limiter: anyio.CapacityLimiter = request.app.state.pollers
 
+    def leaving() -> bool:
+        return bool(getattr(request.app.state, "leaving", False))
+
     async def look(after: int) -> News:
         size = BATCH if streams else limit + 1
         return await anyio.to_thread.run_sync(_look, database, job_id, after, size, limiter=limiter)
@@ -91,14 +94,14 @@ async def index(
     if news.over and not news.events:
         return Response(status_code=204)  # tells a browser not to come back
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(look, news, after), media_type=STREAM, headers=headers)
+    return StreamingResponse(_stream(look, news, after, leaving), media_type=STREAM, headers=headers)
 
 
 class Look(Protocol):
     async def __call__(self, after: int) -> News: ...
 
 
-async def _stream(look: Look, news: News, after: int) -> AsyncIterator[bytes]:
+async def _stream(look: Look, news: News, after: int, leaving: Callable[[], bool]) -> AsyncIterator[bytes]:
     """Events as they come; a comment now and then keeps the connection open."""
     yield b"retry: 2000\n\n"
     silent = 0.0
@@ -106,7 +109,7 @@ async def _stream(look: Look, news: News, after: int) -> AsyncIterator[bytes]:
         if news.events:
             yield b"".join(_frame(event) for event in news.events)
             after, silent = news.events[-1].number, 0.0
-        if news.over:
+        if news.over or leaving():  # a service that stops does not wait for streams: they resume elsewhere
             return
         if len(news.events) < BATCH:
             await anyio.sleep(POLL_SECONDS)

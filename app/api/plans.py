@@ -75,6 +75,7 @@ def resolve(chosen: config.TrainConfig, dataset: Dataset) -> config.TrainConfig:
                 "invalid_transition",
                 f"the dataset has {about.classes} classes, the matrix is for {len(T_c)}",
             )
+        _check_given(resolved.method, T_c, _counts(dataset))
     return resolved
 
 
@@ -166,6 +167,20 @@ def _check_net(net: config.NetConfig, about: Shape) -> None:
         )
     if isinstance(net, config.ShakeShake26) and net.width < 2:
         raise _wrong("/net/width", "invalid_config", "net shake-shake-26 needs a width of at least 2")
+
+
+def _check_given(method: config.MethodConfig, T_c: transition.Matrix, counts: list[int]) -> None:  # noqa: N803
+    """Refuse a matrix that the method can learn nothing under, before anything is trained."""
+    if np.ptp(T_c, axis=0).max() < transition.HIDDEN_GAP:
+        detail = "all rows are alike: such labels say nothing of the classes"
+        raise _wrong("/transition/matrix", "invalid_transition", detail)
+    if isinstance(method, config.ForwardSimi | config.ReweightSimi) and method.correction == "similarity":
+        T_s = transition.similarity_from_class(T_c, transition.clean_priors(T_c, counts))  # noqa: N806
+        if T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP:
+            detail = (
+                'the matrix hides which pairs are similar: choose correction "exact" or the method "forward"'
+            )
+            raise _wrong("/transition/matrix", "invalid_transition", detail)
 
 
 def _wrong(pointer: str, code: str, detail: str) -> errors.Invalid:

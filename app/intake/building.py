@@ -10,7 +10,7 @@ import numpy as np
 from app.intake import duplicates, refusal, report
 from app.intake import options as chosen
 from app.intake.raw import Raw
-from c2s import data, encoding, errors, files, words
+from c2s import columns, data, encoding, errors, files, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,13 +140,19 @@ def _columns(raw: Raw, dataset: data.Dataset) -> report.Columns | None:
     if isinstance(raw.rows, np.ndarray):
         return None
     spec = encoding.of(dataset)
-    used: tuple[str, ...] = tuple(raw.rows.column_names)
+    kinds: dict[str, report.ColumnKind] = dict.fromkeys(raw.rows.column_names, "number")
     if isinstance(spec, encoding.TableEncoding):
-        used = tuple(column.name for column in spec.columns)
+        kinds = {column.name: _kind(column) for column in spec.columns}
     elif isinstance(spec, words.TextEncoding):
-        used = (spec.column or "text",)
-    left = tuple(name for name in raw.rows.column_names if name not in used)
-    return report.Columns(used=used, dropped=(*raw.dropped, *left))
+        kinds = {spec.column or "text": "text"}
+    left = tuple(name for name in raw.rows.column_names if name not in kinds)
+    return report.Columns(used=tuple(kinds), dropped=(*raw.dropped, *left), kinds=kinds)
+
+
+def _kind(column: columns.Number | columns.Category) -> report.ColumnKind:
+    if isinstance(column, columns.Category):
+        return "category"
+    return "date" if column.time else "number"
 
 
 def _image(dataset: data.Dataset) -> report.Image | None:

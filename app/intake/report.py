@@ -1,5 +1,7 @@
 """What a user is told about a dataset that was read."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from app.intake.options import Format
@@ -45,11 +47,15 @@ class RefusedRows(Part):
     rows: tuple[RefusedRow, ...] = ()
 
 
+ColumnKind = Literal["number", "date", "category", "text"]
+
+
 class Columns(Part):
     """Which columns the rows are made of, and which were left out."""
 
     used: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    kinds: dict[str, ColumnKind] = {}  # of those used
 
 
 class Image(Part):

@@ -317,3 +317,21 @@ def test_the_module_loads_without_arrow_torch_or_scikit_learn() -> None:
     code = "import sys, c2s.encoding, c2s.files; print({'torch', 'sklearn', 'pyarrow'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
+
+
+def test_a_whole_1_of_images_that_came_as_fractions_is_white():
+    spec = encoding.from_array(np.array([[[0.0, 1.0], [0.5, 0.0]]] * 2))
+    white = encoding.apply(spec, [[[0, 1], [1, 0]]])
+    assert white.max() == 255
+    assert (white == encoding.apply(spec, [[[0.0, 1.0], [1.0, 0.0]]])).all()
+    of_bytes = encoding.from_array(np.array([[[0, 200], [1, 0]]] * 2, dtype=np.uint8))
+    assert encoding.apply(of_bytes, [[[0, 1], [1, 0]]]).max() == 1
+
+
+def test_numbers_written_as_text_are_numbers_and_what_means_missing_is_missing():
+    spec = encoding.learn({"size": [1.0, 2.0, None, 4.0]})
+    mixed = encoding.apply(spec, [{"size": "2"}, {"size": 2}, {"size": "NA"}, {"size": None}])
+    assert (mixed[0] == mixed[1]).all()
+    assert (mixed[2] == mixed[3]).all()
+    with pytest.raises(errors.InvalidDataset, match="'size' must hold numbers: row 1 holds 'tall'"):
+        encoding.apply(spec, [{"size": 3}, {"size": "tall"}])

@@ -121,8 +121,8 @@ class World:
             counters = case.run(self, case.moment)
             broken = {name: count for name, count in counters.items() if count}
             outcome = f"counters {broken}" if broken else "as promised"
-        except AssertionError as exc:
-            counters, outcome = {}, f"BROKEN: {str(exc).splitlines()[0]}"
+        except Exception as exc:  # one broken case must not hide the others
+            counters, outcome = {}, f"BROKEN: {type(exc).__name__} {str(exc).splitlines()[:1]}"
         return outcome, time.monotonic() - began, counters
 
     def _restart_redis(self):

@@ -182,7 +182,8 @@ def trainer_hangs(world, _moment):
 
 def cancelled(world, moment):
     with world.service(workers=0 if moment == "queued" else 1) as service:
-        job = service.submit(service.dataset(), epochs=(60, 60) if moment == "publishing" else (2000, 2000))
+        long = {"stage2": (20, 3000), "publishing": (60, 60)}.get(moment, (2000, 2000))
+        job = service.submit(service.dataset(), epochs=long)
         if moment == "publishing":
             service.until(lambda: list(service.store.root.rglob("run/model*")), what="a model in the making")
         elif moment != "queued":

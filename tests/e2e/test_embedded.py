@@ -110,6 +110,19 @@ def test_ctrl_c_stops_everything_and_the_job_goes_on_after_the_next_start(up):
     assert up.client.get(f"/jobs/{job}").json()["attempts"] == 2
 
 
+def test_an_open_stream_does_not_hold_the_service_back(up):
+    job = submit(up.client, epochs=(2000, 2000))
+    headers = {"Accept": "text/event-stream"}
+    with up.client.stream("GET", f"/jobs/{job}/events", headers=headers) as stream:
+        lines = stream.iter_lines()
+        assert next(lines)
+        up.process.send_signal(signal.SIGINT)
+        for _ in lines:  # until the service ends it
+            pass
+    assert up.process.wait(60) == 0
+    assert "graceful shutdown exceeded" not in (up.home / "logs" / "api.log").read_text()
+
+
 def test_what_dies_is_restarted(up):
     (api,) = up.processes("app.serve")
     api.kill()

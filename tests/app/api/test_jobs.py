@@ -250,3 +250,30 @@ def test_an_unknown_job_is_404_everywhere(shared):
         for job_id in (UNKNOWN, "job_x", "ds_" + "0" * 26, "%2e%2e", "..%2f..", "%00"):
             answer = shared.http.request(verb, f"/jobs/{job_id}{path}")
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), (verb, path, job_id)
+
+
+@pytest.mark.parametrize("cursor", ["zzz", "0", "ds_" + "0" * 26])
+def test_a_cursor_of_another_list_is_refused(shared, cursor):
+    answer = shared.http.get("/jobs", params={"after": cursor})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?after")
+
+
+@pytest.mark.parametrize(
+    ("method", "matrix", "said"),
+    [
+        ("forward", [[0.5, 0.5], [0.5, 0.5]], "all rows are alike"),
+        (
+            {"name": "f-class2simi", "correction": "similarity"},
+            [[0.52, 0.48], [0.45, 0.55]],
+            "hides which pairs",
+        ),
+    ],
+)
+def test_a_matrix_that_hides_the_classes_is_refused_before_anything_is_trained(
+    shared, kept, method, matrix, said
+):
+    body = {"dataset_id": kept, "method": method, "transition": {"matrix": matrix}}
+    for query in ("", "?dry_run=true"):
+        answer = shared.http.post(f"/jobs{query}", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_transition")
+        assert said in answer.json()["detail"]

@@ -131,7 +131,7 @@ def test_folders_are_classes_and_pictures_keep_their_common_size(spawned, tmp_pa
     assert report.image.model_dump() == {"height": 8, "width": 8, "channels": 3, "resized": False}
     found = data.load(tmp_path / "out" / "data")
     assert found.ids[:2] == ("dog/0.png", "cat/1.png")
-    assert found.encoding == {"kind": "image", "height": 8, "width": 8, "channels": 3}
+    assert found.encoding == {"kind": "image", "height": 8, "width": 8, "channels": 3, "unit": False}
     np.testing.assert_array_equal(found.x[0], np.asarray(Image.open(io.BytesIO(picture(0)))))
 
 
