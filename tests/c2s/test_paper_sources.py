@@ -67,7 +67,11 @@ def test_the_environment_names_the_data_folder(tmp_path: Path, monkeypatch: pyte
     assert sources.folder() == Path("../shared/data")
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b""), gzip.compress(b"\0\0\x08\x03abc")])
+@pytest.mark.parametrize(
+    "content",
+    [b"not gzip", gzip.compress(b""), gzip.compress(b"\0\0\x08\x03abc")],
+    ids=["no gzip", "no header", "no rows"],
+)
 def test_a_broken_idx_file_is_refused(tmp_path: Path, content: bytes) -> None:
     write_mnist(tmp_path, train=10, test=10)
     (tmp_path / "mnist" / "train-images-idx3-ubyte.gz").write_bytes(content)

@@ -87,10 +87,12 @@ def trainer_killed(world, moment):
         if moment == "at start":
             service.trainer().kill()
         elif moment == "in a checkpoint write":
-            service.until(lambda: list(service.store.root.rglob("*.part")), what="a checkpoint in the making")
-            service.trainer().kill()
+            trainer, deadline = service.trainer(), time.monotonic() + TAKEOVER
+            while not service.parts():  # they last for milliseconds
+                assert time.monotonic() < deadline, "no checkpoint in the making was seen"
+            trainer.kill()
         elif moment == "before publishing":
-            service.until(lambda: list(service.store.root.rglob("run/model")), what="a model folder")
+            service.until(lambda: [p for p in service.folders() if p == "model"], what="a model folder")
             [one.kill() for one in service.trainers()]
         else:
             service.reached(job, moment)
@@ -185,7 +187,9 @@ def cancelled(world, moment):
         long = {"stage2": (20, 3000), "publishing": (60, 60)}.get(moment, (2000, 2000))
         job = service.submit(service.dataset(), epochs=long)
         if moment == "publishing":
-            service.until(lambda: list(service.store.root.rglob("run/model*")), what="a model in the making")
+            service.until(
+                lambda: [p for p in service.folders() if p.startswith("model")], what="a model in the making"
+            )
         elif moment != "queued":
             service.reached(job, moment)
         answers = [service.client.post(f"/jobs/{job}/cancel").status_code for _ in range(2)]

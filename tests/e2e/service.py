@@ -221,6 +221,13 @@ class Service:
         with self.database.read() as tx:
             return tx.scalar(select(Model.sha256).where(Model.job_id == job_id))
 
+    def parts(self):
+        """Folders in the making; others may vanish while we look."""
+        return [name for name in self.folders() if name.endswith(".part")]
+
+    def folders(self):
+        return [name for _, names, _ in os.walk(self.store.root) for name in names]
+
     # --- counters
 
     def counters(self):
@@ -229,13 +236,14 @@ class Service:
             lost = tx.scalar(select(func.count()).select_from(Job).where(Job.state.not_in(ENDED)))
             doubled = tx.execute(select(Model.job_id).group_by(Model.job_id).having(func.count() > 1)).all()
         self.until(lambda: not self.trainers(), 15, what="no training left")
+        self.until(lambda: not self.parts(), 15, what="no folder in the making")
         found = doctor.examine(self.database, self.store, young=0, deep=True)
         return {
             "L": lost,
             "D": len(doubled),
             "C": sum(finding.kind == "loss" for finding in found),
             "P": len(self.trainers()),
-            "T": len(list((self.store.root / "tmp").iterdir())) + len(list(self.store.root.rglob("*.part"))),
+            "T": len(list((self.store.root / "tmp").iterdir())) + len(self.parts()),
             "U": len(self.unexpected),
         }
 

@@ -213,7 +213,7 @@ def test_models_that_nobody_asks_are_let_go_and_one_that_failed_is_tried_again(s
     text = card.read_text()
     card.write_text("{}")
     door = inference.Inference(shared.store, threads=1)
-    with pytest.raises(Exception, match="card format"):
+    with pytest.raises(Exception, match="damaged or incomplete"):
         door.model(keys[1])
     card.write_text(text)
     assert door.model(keys[1]).classes == first.classes
