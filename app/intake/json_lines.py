@@ -4,6 +4,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +25,62 @@ def filled(path: Path) -> Iterator[int]:
 
 def tidy(path: Path, target: Path, limits: chosen.Limits) -> list[refusal.Reason]:
     """Write the objects among the lines to `target`, each column of one type, and answer what is left out."""
-    faults: list[refusal.Reason] = []
-    types: dict[str, set[type]] = defaultdict(set)
-    for number, line in _lines(path):
-        found = _object(line)
-        if isinstance(found, str):
-            faults.append(refusal.reason("bad_json", found, {"line": number}))
-            continue
-        for name, value in found.items():
-            types[name].add(type(value))
-        if len(types) > limits.columns:
-            detail = f"a table has at most {limits.columns} columns"
-            raise refusal.refuse("too_many_columns", detail, {"line": number})
-    if not types:
-        raise refusal.Refused([refusal.reason("too_many_refused", "no line is a JSON object"), *faults[:20]])
-    for name in (name for name, kinds in types.items() if kinds & {dict, list}):
-        detail = f"{name!r} holds a list or an object: one value a row is needed"
-        raise refusal.refuse("nested", detail, {"pointer": f"/{name[:256]}"})
-    mixed = {name for name, kinds in types.items() if len({_family(kind) for kind in kinds} - {None}) > 1}
+    seen = _scan(path, limits)
+    if not seen.types:
+        reason = refusal.reason("too_many_refused", "no line is a JSON object")
+        raise refusal.Refused([reason, *seen.faults[:20]])
+    faults = [*seen.faults, *_nested(seen, limits)]
     gone = {fault["line"] for fault in faults}
+    mixed = {
+        name for name, kinds in seen.types.items() if len({_family(kind) for kind in kinds} - {None}) > 1
+    }
     with target.open("wb") as file:
         for number, line in _lines(path):
             if number not in gone and isinstance(found := _object(line), dict):
                 file.write(orjson.dumps({name: _value(found[name], name in mixed) for name in found}) + b"\n")
     return faults
+
+
+@dataclass
+class _Seen:
+    """What a first pass over the lines finds."""
+
+    faults: list[refusal.Reason] = field(default_factory=list)
+    types: dict[str, set[type]] = field(default_factory=lambda: defaultdict(set))  # of each column
+    nested: dict[str, list[int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # lines without a single value
+    objects: int = 0
+
+
+def _scan(path: Path, limits: chosen.Limits) -> _Seen:
+    seen = _Seen()
+    for number, line in _lines(path):
+        found = _object(line)
+        if isinstance(found, str):
+            seen.faults.append(refusal.reason("bad_json", found, {"line": number}))
+            continue
+        seen.objects += 1
+        for name, value in found.items():
+            seen.types[name].add(type(value))
+            if isinstance(value, dict | list):
+                seen.nested[name].append(number)
+        if len(seen.types) > limits.columns:
+            detail = f"a table has at most {limits.columns} columns"
+            raise refusal.refuse("too_many_columns", detail, {"line": number})
+    return seen
+
+
+def _nested(seen: _Seen, limits: chosen.Limits) -> list[refusal.Reason]:
+    """The lines to leave out, one fault each; a column that is mostly nested is no slip and refuses the file."""
+    faults: dict[int, refusal.Reason] = {}
+    for name, numbers in seen.nested.items():
+        detail = f"{name[:256]!r} holds a list or an object: one value a row is needed"
+        if len(numbers) > limits.refused_share * seen.objects:
+            raise refusal.refuse("nested", detail, {"pointer": f"/{name[:256]}"})
+        for number in numbers:
+            faults.setdefault(number, refusal.reason("nested", detail, {"line": number}))
+    return list(faults.values())
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -75,8 +108,8 @@ def _object(line: bytes) -> dict[str, Any] | str:
 
 
 def _family(kind: type) -> str | None:
-    """What may share a column; None goes with everything."""
-    if kind is type(None):
+    """What may share a column; None goes with everything, and what is nested is gone."""
+    if kind in (type(None), dict, list):
         return None
     return "number" if kind in (int, float) else kind.__name__
 

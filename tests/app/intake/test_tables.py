@@ -226,3 +226,11 @@ def test_more_rows_or_columns_than_allowed_are_refused(taken, tmp_path):
         "too_many_columns",
         "no_label_column",
     )
+
+
+def test_a_line_with_a_nested_value_is_refused_alone(taken):
+    lines = [f'{{"size": {i}, "y": {i % 2}}}' for i in range(30)]
+    lines[6] = '{"size": {"cm": 3}, "y": 0}'
+    report = taken("\n".join(lines))
+    assert [(row.line, row.code) for row in report.refused.rows] == [(7, "nested")]
+    assert report.rows == 29
