@@ -48,7 +48,9 @@ def run(chosen: argparse.Namespace) -> None:
         base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=QUIET_SECONDS
     ) as client:
         show(console, client, chosen.seed)
-    console.print(f"\nThe service goes on at [bold]{address}/?token={token}[/]\nStop it with: c2s down")
+    console.print(
+        f"\nThe service goes on at [bold]{address}/?token={token}[/]\nStop it with: make down, or c2s down"
+    )
 
 
 def started(known: settings.Settings) -> str:

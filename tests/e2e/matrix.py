@@ -39,6 +39,7 @@ CASES = [
     Case("F5", "broker killed", "job running", other.broker_killed, REDIS, short=True),
     Case("F6", "broker flushed", "jobs queued", other.broker_flushed, REDIS),
     Case("F7", "forged hints", "1000", other.hints_forged, REDIS),
+    Case("F7", "visibility timeout", "job running", other.visibility_short, REDIS),
     *(
         Case("F8", "trainer killed", moment, own.trainer_killed, short=moment == "stage2")
         for moment in (

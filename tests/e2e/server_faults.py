@@ -92,6 +92,29 @@ def hints_forged(world, moment):
         return service.counters()
 
 
+IMPATIENT = """
+import sys
+from worker.__main__ import main
+from worker.celery_app import app
+
+app.conf.broker_transport_options = {**app.conf.broker_transport_options, "visibility_timeout": 1}
+sys.exit(main([]))
+"""
+
+
+def visibility_short(world, _moment):
+    """A job that outlasts the broker's patience with unacknowledged messages is not started twice."""
+    folder = world.folder()
+    (folder / "impatient.py").write_text(IMPATIENT)
+    with world.service(workers=0) as service:
+        for _ in range(2):
+            service.start_worker("impatient", PYTHONPATH=f"{folder}:{world.python_path}")
+        job = service.submit(service.dataset(), epochs=(400, 400))
+        row = service.wait(job)
+        assert (row.state, row.attempts) == (State.succeeded, 1), (row.error, service.tail())
+        return service.counters()
+
+
 def database_down(world, moment):
     with world.service() as service:
         dataset = service.dataset()

@@ -119,8 +119,8 @@ class Service:
         self.api = self._spawn("app.serve")
         self.until(self.answers, what="the API answers")
 
-    def start_worker(self, **env):
-        self.workers.append(self._spawn("worker", **env))
+    def start_worker(self, module="worker", **env):
+        self.workers.append(self._spawn(module, **env))
         return self.workers[-1]
 
     def __enter__(self):
