@@ -13,7 +13,8 @@
 | Algorithm 1                  | `pipeline.run`                                   |
 | the noise of section 4       | `noise.symmetric`, `noise.random_dominant`       |
 
-Importing the package loads neither torch nor scikit-learn: what needs them is loaded on first use.
+Importing the package loads neither torch nor scikit-learn: what needs them is loaded on first use, and comes with
+`pip install "c2s[train]"`.
 """
 
 from typing import TYPE_CHECKING, Any

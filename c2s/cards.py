@@ -6,6 +6,7 @@ from typing import Any
 from c2s import errors, folders
 
 FORMAT = 1
+WEIGHTS, GRAPH = "weights.safetensors", "model.onnx"
 NEEDED = {"sha256", "config", "shape", "labels", "encoding", "transition", "notes"}
 
 
@@ -21,3 +22,21 @@ def load(folder: Path) -> dict[str, Any]:
     if missing := sorted(NEEDED - card.keys()):
         raise errors.InvalidModel(f"{folder.resolve().name}: the card lacks {', '.join(missing)}")
     return card
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """The card of a model folder whose weights and graph are those that it describes; else `InvalidModel`."""
+    card = load(folder)
+    if _sum(folder / WEIGHTS) != card["sha256"]:
+        raise errors.InvalidModel(
+            f"{folder.resolve().name}: the weights are not those that the card describes"
+        )
+    if "graph" in card and _sum(folder / GRAPH) != card["graph"]["sha256"]:
+        raise errors.InvalidModel(
+            f"{folder.resolve().name}: the graph is not the one that the card describes"
+        )
+    return card
+
+
+def _sum(path: Path) -> str | None:
+    return folders.digest(path) if path.is_file() else None

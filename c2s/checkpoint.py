@@ -1,4 +1,4 @@
-"""What survives the process: a model folder (weights.safetensors + card.json) and the state of a running phase.
+"""What survives the process: a model folder (weights, graph and card) and the state of a running phase.
 
 Both appear whole. Weights are safetensors, facts are JSON; pickle is never read or written. The card rebuilds the
 net, so serving a model needs nothing but its folder.
@@ -36,7 +36,7 @@ def unnoticed(saved: Saved) -> None:
 
 
 class PhaseFolder:
-    """The epochs of one phase: `epoch-N` folders, of which the newest unharmed one counts."""
+    """The states of one phase: folders `epoch-N`, `epoch-N-step-M` inside the next; the newest unharmed one counts."""
 
     def __init__(self, folder: Path, saved: Callable[[Saved], None] = unnoticed) -> None:
         self.folder = folder
@@ -53,16 +53,17 @@ class PhaseFolder:
     def save(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Add the state after an epoch; the one before it stays, in case the disk harms this one."""
         epoch = len(facts["history"])
+        name = f"epoch-{epoch:05d}" + (f"-step-{facts['step']:08d}" if "step" in facts else "")
         try:
-            size = self._write(epoch, tensors, facts)
+            size = self._write(name, tensors, facts)
         except (OSError, safetensors.SafetensorError):
             self._drop(keep=1)  # a full disk: the oldest state is the one to spare
-            size = self._write(epoch, tensors, facts)
+            size = self._write(name, tensors, facts)
         self._drop(keep=EPOCHS_KEPT)
         self._saved(Saved(self.folder.name, epoch, size))
 
-    def _write(self, epoch: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> int:
-        with folders.whole(self.folder / f"epoch-{epoch:05d}") as part:
+    def _write(self, name: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> int:
+        with folders.whole(self.folder / name) as part:
             safetensors.torch.save_file(_plain(tensors), part / STATE)
             folders.write_json(part / FACTS, facts)
             folders.write_json(part / SUMS, {name: folders.digest(part / name) for name in (STATE, FACTS)})
@@ -85,20 +86,33 @@ def _unharmed(folder: Path) -> bool:
         return False
 
 
-def save_model(folder: Path, net: nn.Module, card: Mapping[str, Any]) -> None:
-    """Publish a model: the net's weights and the card that explains and rebuilds it."""
+def save_model(folder: Path, net: nn.Module, card: Mapping[str, Any], graph: bytes | None = None) -> None:
+    """Publish a model: the net's weights, the graph that serves it, and the card that explains and rebuilds it."""
     with folders.whole(folder) as part:
-        weights = part / "weights.safetensors"
+        weights = part / cards.WEIGHTS
         safetensors.torch.save_file(_plain(net.state_dict()), weights)
-        folders.write_json(
-            part / "card.json", {"format": cards.FORMAT, "sha256": folders.digest(weights), **card}
-        )
+        sums: dict[str, Any] = {"format": cards.FORMAT, "sha256": folders.digest(weights)}
+        if graph is not None:
+            (part / cards.GRAPH).write_bytes(graph)
+            sums["graph"] = {"sha256": folders.digest(part / cards.GRAPH)}
+        folders.write_json(part / "card.json", {**sums, **card})
+
+
+def add_graph(folder: Path, card: Mapping[str, Any], graph: bytes) -> None:
+    """Give a model that was published without a graph its own; the card names it last, so that it is never half."""
+    draft = folder / (cards.GRAPH + ".part")
+    draft.write_bytes(graph)
+    sums = {"graph": {"sha256": folders.digest(draft)}}
+    draft.replace(folder / cards.GRAPH)
+    renewed = folder / "card.json.part"
+    folders.write_json(renewed, {**card, **sums})
+    renewed.replace(folder / "card.json")
 
 
 def load_model(folder: Path) -> tuple[nn.Module, dict[str, Any]]:
     """The net in evaluation mode and its card; an incomplete or altered folder is `InvalidModel`."""
     card = cards.load(folder)
-    weights = folder / "weights.safetensors"
+    weights = folder / cards.WEIGHTS
     if not weights.is_file() or folders.digest(weights) != card["sha256"]:
         raise errors.InvalidModel(
             f"{folder.name}: the weights are missing or are not those the card describes"

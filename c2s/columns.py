@@ -79,7 +79,7 @@ def table(
     for name in names or ():
         if name not in found:
             there = ", ".join(map(repr, found)) or "no other"
-            raise errors.InvalidDataset(f"column {name!r} is missing; there is {there}")
+            raise errors.InvalidDataset(f"column {name!r} is missing; there is {there}", field=name)
     columns = {
         name: arrow(_spelt(found[name]) if name in numeric else found[name], name)
         for name in (found if names is None else names)
@@ -100,12 +100,12 @@ def arrow(values: object, name: str) -> pa.ChunkedArray:
     import pyarrow as pa
 
     if isinstance(values, str | bytes):
-        raise errors.InvalidDataset(f"column {name!r} must be a list, not one string")
+        raise errors.InvalidDataset(f"column {name!r} must be a list, not one string", field=name)
     try:
         column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([pa.array(values)])
         return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     except (pa.ArrowException, TypeError, ValueError) as exc:
-        raise errors.InvalidDataset(f"column {name!r} cannot be read: {exc}") from exc
+        raise errors.InvalidDataset(f"column {name!r} cannot be read: {exc}", field=name) from exc
 
 
 def strings(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -116,12 +116,12 @@ def strings(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise errors.InvalidDataset(
-            f"column {name!r} holds {kind}, only numbers, dates and UTF-8 text can be used"
+            f"column {name!r} holds {kind}, only numbers, dates and UTF-8 text can be used", field=name
         )
     try:
         found = column.cast(pa.string())
     except pa.ArrowException as exc:
-        raise errors.InvalidDataset(f"column {name!r} cannot be read: {exc}") from exc
+        raise errors.InvalidDataset(f"column {name!r} cannot be read: {exc}", field=name) from exc
     return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
 
 
@@ -137,7 +137,7 @@ def numbers(column: pa.ChunkedArray, name: str, *, time: bool = False) -> Floats
         values: Floats = column.cast(pa.float64(), safe=False).to_numpy()
     except pa.ArrowException as exc:
         raise errors.InvalidDataset(
-            f"column {name!r} must hold {'dates' if time else 'numbers'}: {exc}"
+            f"column {name!r} must hold {'dates' if time else 'numbers'}: {exc}", field=name
         ) from exc
     narrow(values, name)
     return values
@@ -153,7 +153,7 @@ def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             found.append(None if value is None or value.strip() in MISSING else float(value))
         except ValueError as exc:
             said = f"column {name!r} must hold numbers: row {row} holds {value[:40]!r}"
-            raise errors.InvalidDataset(said) from exc
+            raise errors.InvalidDataset(said, field=name) from exc
     return pa.chunked_array([pa.array(found, pa.float64())])
 
 
@@ -172,7 +172,7 @@ def narrow(values: Floats, name: str) -> Block:
     if np.isinf(found).any():
         row = int(np.isinf(found).argmax())
         raise errors.InvalidDataset(
-            f"column {name!r}, row {row}: {values[row]} is infinite or beyond float32"
+            f"column {name!r}, row {row}: {values[row]} is infinite or beyond float32", field=name
         )
     return found
 

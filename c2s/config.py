@@ -97,6 +97,7 @@ MethodConfig = Annotated[
 # --- nets ---------------------------------------------------------------------------------------------------
 
 Width = Annotated[int, Field(ge=1, le=65536)]
+Hidden = Annotated[tuple[Width, ...], Field(max_length=16)]
 
 
 class AutoNet(Config):
@@ -126,14 +127,14 @@ class ResNet50(Config):
 
 class Mlp(Config):
     name: Literal["mlp"] = "mlp"
-    hidden: tuple[Width, ...] = (300, 100)
+    hidden: Hidden = (300, 100)
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
 class TextNet(Config):
     name: Literal["text"] = "text"
     embedding: Width = 128  # ignored where the dataset brings word vectors of its own
-    hidden: tuple[Width, ...] = (300, 100)
+    hidden: Hidden = (300, 100)
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 

@@ -10,6 +10,7 @@ SIMILAR_PAIRS = 50  # per batch, below which pair losses see too few similar one
 # MNIST's 54,000 rows and for very few; measured on MNIST and on 1,257 digits, between them by a power of the rows.
 EPOCHS = {"stage1": (4, 15), "stage2": (6, 25)}
 FULL, POWER = 54_000, 0.35
+FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says nothing
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
 
@@ -25,6 +26,16 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
         transition = _estimate(transition, stage1, about, rows)
     update = {"net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
     return chosen.model_copy(update=update)
+
+
+def held_notes(held: int, classes: int) -> list[str]:
+    """A warning if too few rows are held out to judge a training by."""
+    if held >= max(FEW_HELD, FEW_HELD_A_CLASS * classes):
+        return []
+    return [
+        f"Only {held} rows are held out (validation): which weights are kept, and whether stage 2 is better than"
+        " stage 1, is little more than chance; a larger share would tell."
+    ]
 
 
 def _stage(name: str, stage: config.Stage, about: shape.Shape, rows: int) -> config.Stage:

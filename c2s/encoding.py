@@ -145,8 +145,9 @@ def _vectors(spec: VectorEncoding, raw: object) -> npt.NDArray[Any]:
     wrong = ~np.isfinite(x)
     if wrong.any():
         row, place = np.argwhere(wrong)[0]
-        name = repr(spec.columns[place]) if spec.columns else place
-        raise errors.InvalidDataset(f"column {name}, row {row} holds NaN, an infinity or no float32")
+        name = spec.columns[place] if spec.columns else int(place)
+        said = f"column {name!r}, row {row} holds NaN, an infinity or no float32"
+        raise errors.InvalidDataset(said, field=name)
     return x
 
 
@@ -157,10 +158,12 @@ def _images(spec: ImageEncoding, raw: object) -> npt.NDArray[Any]:
     if array.shape[1:] != (spec.height, spec.width, spec.channels):
         wanted = f"(rows, {spec.height}, {spec.width}, {spec.channels})"
         raise errors.InvalidDataset(f"images must be {wanted}, the array has shape {array.shape}")
-    if spec.unit and array.size and array.dtype.kind in "iub" and array.min() >= 0 and array.max() <= 1:
-        array = array.astype(np.float32)  # JSON writes 1.0 as 1
-    if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 255:
-        array = array.astype(np.uint8, copy=False)  # JSON knows no bytes: its integers come as int64
+    if array.size and array.dtype.kind in "iub" and (spec.unit or array.dtype != np.uint8):
+        low, high = array.min(), array.max()
+        if spec.unit and low >= 0 and high <= 1:
+            array = array.astype(np.float32)  # JSON writes 1.0 as 1
+        elif array.dtype.kind in "iu" and low >= 0 and high <= 255:
+            array = array.astype(np.uint8, copy=False)  # JSON knows no bytes: its integers come as int64
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise errors.InvalidDataset(
             f"row {int(np.argwhere(~np.isfinite(array))[0][0])} holds NaN or an infinity"

@@ -5,6 +5,8 @@ C2SError
 ├── InvalidDataset      data that cannot be trained on
 ├── InvalidTransition   a matrix that is not a row-stochastic square, or that hides the classes
 ├── InvalidModel        a model folder that is incomplete or of another format
+│   └── NotExported     one that holds no graph to serve
+├── Unfaithful          an exported graph that answers otherwise than its net
 ├── Diverged            the loss left the finite numbers
 └── NotLearnable        the noise hides the classes from the chosen method
 """
@@ -19,7 +21,11 @@ class InvalidConfig(C2SError):
 
 
 class InvalidDataset(C2SError):
-    """Data that cannot be trained on."""
+    """Data that cannot be trained on; `field` names the column where one column is to blame."""
+
+    def __init__(self, message: str = "", *, field: str | int | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class InvalidTransition(C2SError):
@@ -28,6 +34,14 @@ class InvalidTransition(C2SError):
 
 class InvalidModel(C2SError):
     """A model folder that is incomplete, altered or of another format."""
+
+
+class NotExported(InvalidModel):
+    """A model folder without a graph: it can be loaded by torch, not served."""
+
+
+class Unfaithful(C2SError):
+    """An exported graph that answers otherwise than the net it was made from."""
 
 
 class Diverged(C2SError):

@@ -22,10 +22,10 @@ def whole(folder: Path) -> Iterator[Path]:
     try:
         yield part
         for file in part.iterdir():
-            _flush(file)
-        _flush(part)
+            flush(file)
+        flush(part)
         part.replace(folder)  # refuses a folder that holds anything: a published one never changes
-        _flush(folder.parent)
+        flush(folder.parent)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -59,7 +59,8 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

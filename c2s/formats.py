@@ -7,27 +7,22 @@ Lines count from 1, as editors do. Pickle is never read, and whatever a damaged 
 from __future__ import annotations
 
 import contextlib
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from c2s import columns, errors
+from c2s import columns, commas, errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npz")
-BLOCK = 2**26  # bytes: the longest row that a text file may have
-MOST_COLUMNS = 4096
-SAMPLE = 2**16  # bytes that show how numbers are written
 WRONG_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
@@ -167,7 +162,8 @@ def _csv(path: Path, strings: Sequence[str], wrong: list[Width] | None) -> pa.Ta
         left_out.append(Width(row.number, row.expected_columns, row.actual_columns))
         return "skip"
 
-    sign = delimiter(path)
+    sign = commas.delimiter(path)
+    commas.check_quotes(path, sign)
     left_out: list[Width] = [] if wrong is None else wrong
     handler = None if wrong is None else skip  # Arrow only prints what a handler raises over bad UTF-8
     try:
@@ -182,47 +178,15 @@ def _csv(path: Path, strings: Sequence[str], wrong: list[Width] | None) -> pa.Ta
                 column_types=dict.fromkeys(strings, pa.string()),
                 strings_can_be_null=True,
                 null_values=columns.MISSING,
-                decimal_point=_decimal_point(path, sign),
+                decimal_point=commas.decimal_point(path, sign),
             ),
         )
     except pa.ArrowInvalid as exc:
         if (odd := WRONG_WIDTH.search(str(exc))) is None:
             raise
         row, wanted, got = map(int, odd.groups())
-        where = _line(path, row, sign)
+        where = commas.place(path, row, sign)
         raise errors.InvalidDataset(f"{path.name}: {where} has {got} columns, the header {wanted}") from exc
-
-
-def delimiter(path: Path) -> str:
-    """Comma, semicolon or tab, whichever the header has most of."""
-    with path.open("rb") as file:
-        header = file.readline(BLOCK)
-    if b"\0" in header:
-        raise errors.InvalidDataset(f"{path.name}: the file is not UTF-8, save it in that encoding")
-    best = max(",;\t", key=lambda sign: header.count(sign.encode()))
-    if header.count(best.encode()) >= MOST_COLUMNS:
-        raise errors.InvalidDataset(
-            f"{path.name}: a table has at most {MOST_COLUMNS} columns, save numbers as NPZ"
-        )
-    return best
-
-
-def lines(path: Path, sign: str) -> Iterator[int]:
-    """Where each row of a CSV begins: Arrow counts neither blank lines nor those inside quotes."""
-    csv.field_size_limit(2 * BLOCK)  # Arrow takes a row that reaches over two blocks
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file, delimiter=sign)
-        begin = 1
-        for fields in reader:
-            if fields:
-                yield begin
-            begin = reader.line_num + 1
-
-
-def _line(path: Path, row: int, sign: str) -> str:
-    with contextlib.suppress(csv.Error, UnicodeError, StopIteration):
-        return f"line {next(islice(lines(path, sign), row - 1, None))}"
-    return f"row {row}"
 
 
 def _json(path: Path) -> pa.Table:
@@ -241,9 +205,4 @@ def _parquet(path: Path) -> pa.Table:
 
 
 def _block(path: Path) -> int:
-    return min(BLOCK, path.stat().st_size + 1)
-
-
-def _decimal_point(path: Path, delimiter: str) -> str:
-    with path.open("rb") as file:
-        return columns.decimal_point(file.read(SAMPLE), delimiter)
+    return min(commas.BLOCK, path.stat().st_size + 1)

@@ -44,14 +44,17 @@ class Weighting(NamedTuple):
 
 def log_loss(logits: Tensor, y: Tensor, M: Tensor, *, weighting: Weighting, eps: float = 0.0) -> Tensor:
     """The weighted mean of l_ij over all ordered pairs; `eps` is added inside the logarithm."""
-    logp = logits.log_softmax(1, dtype=torch.promote_types(logits.dtype, torch.float32))  # (B, c)
-    learns = torch.is_grad_enabled() and logp.requires_grad
-    loss: Tensor = _LogLoss.apply(logp, _Batch(y, M, weighting, eps, learns))
+    if torch.is_autocast_enabled(logits.device.type):  # it would round the products
+        with torch.autocast(logits.device.type, enabled=False):
+            return log_loss(logits, y, M, weighting=weighting, eps=eps)
+    learns = torch.is_grad_enabled() and logits.requires_grad
+    wide = logits if logits.dtype in LOG_FLOOR else logits.float()  # (B, c)
+    loss: Tensor = _LogLoss.apply(wide, _Batch(y, M, weighting, eps, learns))
     return loss
 
 
 class _Batch(NamedTuple):
-    """All but the posteriors."""
+    """All but the logits."""
 
     y: Tensor
     M: Tensor
@@ -70,17 +73,15 @@ class _Context(Protocol):
 
 
 class _LogLoss(torch.autograd.Function):
-    """The loss as a function of log f, its gradient found in the same sweep; backward only scales.
-
-    The gradient is right up to a constant per row, which log_softmax ignores.
-    """
+    """The loss as a function of logits, its gradient found in the same sweep; backward only scales."""
 
     @staticmethod
-    def forward(ctx: _Context, logp: Tensor, batch: _Batch) -> Tensor:
-        f = logp.clamp(min=LOG_FLOOR[logp.dtype]).exp_()  # (B, c)  P(clean class)
+    def forward(ctx: _Context, logits: Tensor, batch: _Batch) -> Tensor:
+        f = logits.softmax(1).clamp_(min=math.exp(LOG_FLOOR[logits.dtype]))  # (B, c)  P(clean class)
         loss, slope = _sweep(f, batch)
-        if slope is not None:
-            ctx.save_for_backward(f.mul_(slope.t()))  # straight through the floor
+        if slope is not None:  # straight through the floor; a constant per row of the slope falls out here
+            gradient = torch.ops.aten._softmax_backward_data(slope.t(), f, 1, f.dtype)  # (B, c)
+            ctx.save_for_backward(gradient)
         return loss
 
     @staticmethod
@@ -94,11 +95,11 @@ class _LogLoss(torch.autograd.Function):
 def _sweep(f: Tensor, batch: _Batch) -> tuple[Tensor, Tensor | None]:
     """The loss and its gradient in f, transposed, from the tiles on and above the diagonal: pairs are symmetric."""
     B, c = f.shape
-    y, M, (diagonal, observed, max_weight), eps, learns = batch
-    pairs = B * (B - 1 + diagonal)
+    y, M, weighting, eps, learns = batch
+    pairs = B * (B - 1 + weighting.diagonal)
     share = -1 / pairs if pairs else 0.0  # a lone row whose own pair is dropped has no pairs
     form = _form(f, M)
-    noisy_form = None if observed is None else _form(f, observed)
+    noisy_form = None if weighting.observed is None else _form(f, weighting.observed)
     columns = _blocks(f.t(), B, dim=1)  # (c, m) each
     labels = _blocks(y.to(f.dtype), B)  # exact below 2^24 classes; comparing floats into floats is fast
     slope = f.new_zeros(c, B) if learns else None  # thin products are fast in this orientation
@@ -109,16 +110,7 @@ def _sweep(f: Tensor, batch: _Batch) -> tuple[Tensor, Tensor | None]:
         torch.ne(labels[a][:, None], labels[b], out=other)
         noisy = None if noisy_form is None else _likelihood(noisy_form, a, columns[b], other.clone())
         p = _likelihood(form, a, columns[b], other)
-        weight = None if noisy is None else (p / noisy).clamp_(max=max_weight)
-        if eps:
-            p.add_(p.sign(), alpha=eps)
-        rates = p.reciprocal()
-        logs = p.abs_().log_()
-        for values in (logs, rates):
-            if weight is not None:
-                values.mul_(weight)
-            if a == b and diagonal != 1:
-                values.diagonal().mul_(diagonal)
+        logs, rates = _logs_and_rates(p, noisy, weighting, eps=eps, own=a == b)
         loss.add_(logs.sum(), alpha=share if a == b else 2 * share)
         if slopes:
             for side, r in _by_side(form, rates):
@@ -126,6 +118,23 @@ def _sweep(f: Tensor, batch: _Batch) -> tuple[Tensor, Tensor | None]:
                 if a != b:
                     slopes[a].addmm_(side[b].t(), r.t(), alpha=2 * share)  # (c, n)
     return loss, slope
+
+
+def _logs_and_rates(
+    p: Tensor, noisy: Tensor | None, weighting: Weighting, *, eps: float, own: bool
+) -> tuple[Tensor, Tensor]:
+    """log |p| and 1 / p of a tile, weighted; `p` is used up, and `own` says that the tile holds the diagonal."""
+    weight = None if noisy is None else (p / noisy).clamp_(max=weighting.max_weight)
+    if eps:
+        p.add_(p.sign(), alpha=eps)
+    rates = p.reciprocal()
+    logs = p.abs_().log_()
+    for values in (logs, rates):
+        if weight is not None:
+            values.mul_(weight)
+        if own and weighting.diagonal != 1:
+            values.diagonal().mul_(weighting.diagonal)
+    return logs, rates
 
 
 Blocks = tuple[Tensor, ...]
@@ -144,23 +153,18 @@ class _Form(NamedTuple):
 
 def _form(f: Tensor, M: Tensor) -> _Form:
     rows = len(f)
-    similar = _blocks(_product(f, M.to(f.dtype)), rows)  # (n, c) each
+    similar = _blocks(f @ M.to(f.dtype), rows)  # (n, c) each
     if M.is_cpu and M.amax().item() <= 1 - 1 / STEEP:  # to ask an accelerator would stall it
         return _Form(similar, None)
-    return _Form(similar, _blocks(_product(f, (M - 1).to(f.dtype).clamp_(max=-FORM_FLOOR[f.dtype])), rows))
+    return _Form(similar, _blocks(f @ (M - 1).to(f.dtype).clamp_(max=-FORM_FLOOR[f.dtype]), rows))
 
 
 def _likelihood(form: _Form, a: int, columns: Tensor, other: Tensor) -> Tensor:
     """P(h) of each pair of a tile, with a minus where the labels differ; `other` is used up."""
     if form.dissimilar is None:
         return other.addmm_(form.similar[a], columns, beta=-1)  # (n, m)  P(noisy similar) - other
-    similar, dissimilar = _product(form.similar[a], columns), _product(form.dissimilar[a], columns)  # (n, m)
+    similar, dissimilar = form.similar[a] @ columns, form.dissimilar[a] @ columns  # (n, m)
     return torch.lerp(similar, dissimilar, other, out=other)  # a choice: exact at 0 and 1
-
-
-def _product(x: Tensor, y: Tensor) -> Tensor:
-    """x y in full precision: autocast leaves products into a given tensor, and in place, alone."""
-    return torch.mm(x, y, out=x.new_empty(x.shape[0], y.shape[1]))
 
 
 def _by_side(form: _Form, rates: Tensor) -> list[tuple[Blocks, Tensor]]:

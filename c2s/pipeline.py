@@ -45,6 +45,7 @@ def run(
         stage1 = first_stage(bench)
         told.step("transition")
         found = findings.study(bench, stage1)  # T_c, and from it what the method needs
+        told.found(result.estimated(bench, found))
         hidden = hides_pairs(bench.config.method, found.evidence)
         told.step("stage2")
         stage2 = [] if hidden else [second_stage(bench, found)]

@@ -11,13 +11,26 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from c2s import cards, checkpoint, config, estimation, transition
+from c2s import (
+    calibration,
+    cards,
+    checkpoint,
+    config,
+    data,
+    defaults,
+    estimation,
+    evaluation,
+    export,
+    transition,
+)
 from c2s.findings import Findings
 from c2s.matrices import Matrix
+from c2s.nets import classifier
 from c2s.training import Fitted
 from c2s.workbench import Workbench
 
 FEW_ROWS = 20  # of a class: below, its row of T_c rests on a handful of labels
+TRIED = 64  # rows that the exported graph must answer as the net does
 NAMED = 10  # classes a note lists before it counts the rest
 
 
@@ -40,6 +53,13 @@ class Result:
     folder: Path  # of the model
 
 
+def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
+    """What is known of the labels before stage 2; a method that learns T supersedes it."""
+    known = found.evidence
+    matrices = _matrices(known.T_c, known.priors, found.estimator, found.alternatives)
+    return {"labels": list(bench.dataset.labels), "transition": matrices}
+
+
 def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
     T_c, estimator = found.evidence.T_c, found.estimator
@@ -48,14 +68,23 @@ def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) ->
     counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     priors = transition.clean_priors(T_c, counts)
     about = transition.learnability(T_c, priors)
-    notes = (*_kept_note(bench, kept, hidden=hidden), *about.warnings, *_class_notes(bench, found, counts))
+    notes = (
+        *_kept_note(bench, kept, hidden=hidden),
+        *_given_note(bench.config),
+        *about.warnings,
+        *_class_notes(bench, found, counts),
+        *defaults.held_notes(len(bench.holdout), len(T_c)),
+    )
     alternatives = found.alternatives | {estimator: T_c}
+    honest = _calibration(bench, kept, T_c)
+    net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
     card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
+    card["calibration"] = honest.plain()
     folder = bench.folder / "model"
     if not folder.exists():
-        checkpoint.save_model(folder, kept.net, card)
+        checkpoint.save_model(folder, net, card, _graph(bench, net))
     return Result(
-        net=kept.net,
+        net=net,
         kept=kept.phase,
         T_c=T_c,
         T_s=transition.similarity_from_class(T_c, priors),
@@ -69,6 +98,20 @@ def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) ->
         card=cards.load(folder),
         folder=folder,
     )
+
+
+def _calibration(bench: Workbench, kept: Fitted, T_c: Matrix) -> calibration.Calibration:
+    """How sure the classifier may be, by the rows held out."""
+    rows = np.sort(bench.holdout)
+    posterior = evaluation.posterior(kept.net, bench.source, rows)
+    return calibration.fit(posterior, bench.dataset.y[rows], T_c)
+
+
+def _graph(bench: Workbench, net: nn.Module) -> bytes:
+    """What serves the model, tried on rows that were held out."""
+    dataset, rows = bench.dataset, np.sort(bench.holdout)[:TRIED]
+    some = dataset.x.take(rows) if isinstance(dataset.x, data.Bags) else dataset.x[rows]
+    return export.checked(net, dataset.shape, dataset.labels, some)
 
 
 def _kept_note(bench: Workbench, kept: Fitted, *, hidden: bool) -> list[str]:
@@ -85,6 +128,18 @@ def _kept_note(bench: Workbench, kept: Fitted, *, hidden: bool) -> list[str]:
         f"Stage 2 ({name}) agreed clearly less with the held-out noisy labels than the model of {kept.phase},"
         " so that model is kept."
     ]
+
+
+def _given_note(chosen: config.TrainConfig) -> list[str]:
+    """What became of a given matrix under a method that learns T itself."""
+    if not isinstance(chosen.transition, config.Given):
+        return []
+    match chosen.method:
+        case config.VolMin():
+            return ["volmin learns T itself: the given matrix was not trained with, only compared with."]
+        case config.Revision():
+            return ["revision took the given matrix as a start and revised it: T may differ from it."]
+    return []
 
 
 def _class_notes(bench: Workbench, found: Findings, counts: npt.NDArray[np.int64]) -> list[str]:

@@ -1,7 +1,7 @@
 """The one loop, for every stage and method.
 
-Nothing here touches the disk: `fit` hands its state to `Keep` after an epoch, once a second at most, and takes it up
-where `Keep` left it.
+Nothing here touches the disk: `fit` hands its state to `Keep` after an epoch, once a second at most, and at the batch
+where `report` stops it; it takes the state up where `Keep` left it.
 Every draw comes from a stream named by seed, phase and epoch, so a resumed run equals an uninterrupted one.
 """
 
@@ -21,6 +21,7 @@ from c2s.matrices import Matrix, TransitionModule
 from c2s.methods.method import Method
 from c2s.record import Record
 from c2s.trainee import Trainee
+from c2s.underway import Underway
 
 TICK_SECONDS = 2.0  # between reports inside an epoch
 SAVE_SECONDS = 1.0  # between states kept: flushing one to the disk costs more than a short epoch
@@ -122,13 +123,21 @@ def fit(
     keep = keep or Forget()
     trainee = Trainee(net.to(source.device), T.to(source.device), phase.stage)
     record = Record(phase.name, phase.epochs, phase.stage, judges=len(phase.holdout))
+    underway: Underway | None = None
     if saved := keep.load():
         trainee.restore(saved[0])
         record.restore(*saved)
+        underway = Underway.restored(*saved)
     saved_at = time.monotonic()
+
+    def pause(at: Underway) -> None:
+        facts = {"history": record.history, "step": at.step}
+        keep.save(trainee.tensors() | record.tensors() | at.tensors(), facts)
+
     while not record.ended:
         began, epoch = time.perf_counter(), len(record.history)
-        loss = _epoch(trainee, source, phase, epoch=epoch, report=report)
+        loss = _epoch(trainee, source, phase, epoch=epoch, report=report, pause=pause, underway=underway)
+        underway = None
         if not math.isfinite(loss):
             raise errors.Diverged(phase.name, epoch)
         trainee.average.eval()
@@ -152,8 +161,17 @@ def fit(
     return Fitted(phase.name, trainee.average.eval().requires_grad_(True), T_c, learnt, record.history)
 
 
-def _epoch(trainee: Trainee, source: batches.Source, phase: Phase, *, epoch: int, report: Report) -> float:
-    """One pass over the rows; the loss is read from the device once, at the end."""
+def _epoch(
+    trainee: Trainee,
+    source: batches.Source,
+    phase: Phase,
+    *,
+    epoch: int,
+    report: Report,
+    pause: Callable[[Underway], None],
+    underway: Underway | None,
+) -> float:
+    """One pass over the rows, or the rest of one; the loss is read from the device once, at the end."""
     trainee.net.train()
     targets = torch.from_numpy(np.array(phase.targets)).to(source.device)
     rows = torch.from_numpy(np.array(phase.rows))
@@ -163,11 +181,19 @@ def _epoch(trainee: Trainee, source: batches.Source, phase: Phase, *, epoch: int
     with torch.random.fork_rng():
         torch.manual_seed(streams.derive(phase.seed, phase.name, "net", epoch))  # dropout, shake-shake
         for number, batch in enumerate(batches.shuffled(rows, phase.batch_size, draws)):
+            if underway is not None and number < underway.step:
+                continue
+            if underway is not None and number == underway.step:
+                total = underway.resume(draws).to(source.device)
             step = epoch * phase.steps + number
             loss = _step(trainee, source, batch, targets=targets, phase=phase, step=step, draws=draws)
             total += loss * len(batch)
             if time.monotonic() - told > TICK_SECONDS:
-                report(Progress(phase.name, epoch, phase.epochs, (number + 1) / phase.steps))
+                try:
+                    report(Progress(phase.name, epoch, phase.epochs, (number + 1) / phase.steps))
+                except BaseException:
+                    pause(Underway(number + 1, total, draws.get_state(), torch.get_rng_state()))
+                    raise
                 told = time.monotonic()
     return float(total) / len(rows)
 

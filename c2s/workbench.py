@@ -21,9 +21,10 @@ Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # o
 
 @dataclass(frozen=True)
 class Listener:
-    """Whom a run tells that a step begins and that a state is on the disk; either may raise to stop."""
+    """Whom a run tells that a step begins, what stage 1 found, that a state is on the disk; each may raise to stop."""
 
     step: Callable[[Step], None] = lambda step: None
+    found: Callable[[dict[str, Any]], None] = lambda found: None
     saved: Callable[[checkpoint.Saved], None] = checkpoint.unnoticed
 
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from c2s import errors
-from c2s.commands import paper, predict, train, transition
+from c2s.commands import export, paper, predict, train, transition
 
 REFUSED = 2  # the input or the model cannot be used
 INTERRUPTED = 130
+TRAINING = ("torch", "sklearn", "safetensors")  # what an installation that only serves goes without
 
 
 class Command(Protocol):
@@ -29,7 +30,7 @@ def parser(more: Sequence[Command] = ()) -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"c2s {importlib.metadata.version('c2s')}")
     root.set_defaults(resumes=False)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
-    for module in (*more, train, predict, transition, paper):
+    for module in (*more, train, predict, export, transition, paper):
         module.add(commands)
     return root
 
@@ -51,6 +52,11 @@ def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> 
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         sys.stderr.close()
         return 0
+    except ModuleNotFoundError as exc:
+        if exc.name not in TRAINING:
+            raise
+        sys.stderr.write(f"c2s: {exc.name} is not installed here, it comes with `pip install 'c2s[train]'`\n")
+        return REFUSED
     except OSError as exc:
         sys.stderr.write(f"c2s: {exc.filename or 'a file'}: {exc.strerror or exc}\n")
         return REFUSED

@@ -1,5 +1,8 @@
 """A net as the rest of the library meets it: raw rows in, logits out."""
 
+import copy
+
+import torch
 from torch import Tensor, nn
 
 from c2s.nets import inputs
@@ -16,3 +19,13 @@ class Classifier(nn.Module):
     def forward(self, x: Tensor | inputs.Bag) -> Tensor:
         logits: Tensor = self.body(self.inputs(x))
         return logits
+
+
+def tempered(net: nn.Module, temperature: float) -> nn.Module:
+    """A copy whose logits are divided by the temperature: every net of ours ends in a linear layer."""
+    cooled = copy.deepcopy(net)
+    *_, last = (layer for layer in cooled.modules() if isinstance(layer, nn.Linear))
+    with torch.no_grad():
+        for parameter in last.parameters():
+            parameter.div_(temperature)
+    return cooled

@@ -133,5 +133,5 @@ def _affine(x: Tensor, slope: Tensor, level: Tensor) -> Tensor:
 
 
 def _given(tensor: Tensor | None) -> Tensor:
-    assert tensor is not None  # noqa: S101 - these layers are built with bias and statistics
+    assert tensor is not None  # noqa: S101 # nosec B101 # these layers are built with bias and statistics
     return tensor

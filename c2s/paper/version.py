@@ -16,7 +16,7 @@ def commit() -> str:
     if git is None:
         return "unknown"
     command = [git, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
-    done = subprocess.run(  # noqa: S603 - nothing in the command comes from outside
+    done = subprocess.run(  # noqa: S603 # nosec B603 # nothing in the command comes from outside
         command, cwd=PACKAGE, capture_output=True, text=True, check=False
     )
     return done.stdout.strip() if done.returncode == 0 else "unknown"

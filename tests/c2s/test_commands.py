@@ -2,6 +2,9 @@
 
 import csv
 import json
+import subprocess
+import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -61,6 +64,22 @@ def test_transition_speaks_json_and_csv(tmp_path, table, capsys):
     assert run("transition", tmp_path / "run", "--format", "csv") == 0
     rows = list(csv.reader(capsys.readouterr().out.splitlines()))
     np.testing.assert_allclose([float(value) for value in rows[2][1:]], found["matrix"][1])
+
+
+def test_export_writes_the_same_archive_each_time(tmp_path, table, capsys):
+    run("train", table[0], "--label", "name", "--out", tmp_path / "run", "--method", "ce", *FLAGS)
+    for form in ("onnx", "safetensors", "noise-model"):
+        both = [tmp_path / "1.zip", tmp_path / "2.zip"]
+        assert [run("export", tmp_path / "run", "--format", form, "--out", target) for target in both] == [
+            0,
+            0,
+        ]
+        assert both[0].read_bytes() == both[1].read_bytes()
+        with zipfile.ZipFile(both[0]) as archive:
+            assert archive.testzip() is None
+            assert json.loads(archive.read("card.json"))["labels"] == ["ant", "bee", "cat", "dog"]
+    assert run("export", tmp_path, "--format", "onnx", "--out", tmp_path / "none.zip") == 2
+    assert not (tmp_path / "none.zip").exists()
 
 
 def test_a_repeated_command_goes_on_with_the_same_run(tmp_path, table, capsys):
@@ -174,3 +193,16 @@ def test_columns_that_are_not_used_are_named(tmp_path, capsys):
     path.write_text("\n".join(["size,remark,label", *lines]))
     assert run("train", path, "--label", "label", "--method", "ce", "--out", tmp_path / "run", *FLAGS) == 0
     assert "columns not used: remark" in capsys.readouterr().out
+
+
+def test_an_installation_without_torch_says_what_to_install(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,label\n" + "".join(f"{k},{k % 2}\n" for k in range(40)))
+    command = ["train", "rows.csv", "--label", "label"]
+    code = (
+        "import sys; sys.modules['torch'] = None; from c2s.commands import entry as e; e.main(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "c2s[train]" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -24,6 +24,7 @@ from c2s import (
     streams,
     training,
     transition,
+    workbench,
 )
 
 C = 5
@@ -308,3 +309,28 @@ def test_estimation_never_sees_augmented_images(tmp_path, monkeypatch):
         dataset, config.TrainConfig.parse(raw), tmp_path / "run"
     )  # sweeps all, trains nothing
     np.testing.assert_array_equal(again.T_c, found.T_c)
+
+
+def test_what_stage_1_finds_is_told_before_stage_2_and_equals_the_card(tmp_path):
+    told = []
+    listener = workbench.Listener(step=told.append, found=told.append)
+    found = pipeline.run(clusters(300)[0], settings(method="forward"), tmp_path, listener=listener)
+    early = told[told.index("stage2") - 1]
+    assert early["transition"] == found.card["transition"]
+    assert early["labels"] == found.card["labels"]
+
+
+@pytest.mark.parametrize(("method", "said"), [("volmin", "not trained with"), ("revision", "as a start")])
+def test_a_given_matrix_under_a_method_that_learns_it_is_said_to_be_no_more_than_that(tmp_path, method, said):
+    given = {"matrix": TRUE_T.tolist()}
+    found = pipeline.run(clusters(300)[0], settings(method=method, transition=given), tmp_path)
+    assert any(said in note for note in found.notes)
+    plain = pipeline.run(clusters(300)[0], settings(method="forward", transition=given), tmp_path / "plain")
+    assert not any("given matrix" in note for note in plain.notes)
+
+
+def test_a_handful_of_rows_to_judge_by_is_said(tmp_path):
+    few = pipeline.run(clusters(300)[0], settings(validation=0.01), tmp_path / "few")
+    assert any("rows are held out" in note for note in few.notes)
+    enough = pipeline.run(clusters(300)[0], settings(), tmp_path / "enough")
+    assert not any("rows are held out" in note for note in enough.notes)

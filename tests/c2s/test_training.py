@@ -266,3 +266,56 @@ def test_a_stop_between_epochs_loses_none_of_them(tmp_path):
     saved = keep.load()
     assert saved is not None
     assert len(saved[1]["history"]) == 2
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("batch", [1, 6, 13, 20])
+def test_a_run_stopped_at_any_batch_loses_none_and_resumes_bit_for_bit(
+    tmp_path, monkeypatch, optimizer, batch
+):
+    chosen = phase(optimizer=optimizer, schedule="cosine", ema=0.9)
+    keep, seen = checkpoint.PhaseFolder(tmp_path / "stage1"), []
+
+    def stop(progress: training.Progress) -> None:
+        seen.append(progress)
+        if sum(not one.metrics for one in seen) == batch:
+            raise Stop
+
+    whole = fit(chosen)
+    monkeypatch.setattr(training, "TICK_SECONDS", -1.0)
+    with pytest.raises(Stop):
+        fit(chosen, keep=keep, report=stop)
+    stopped_at = seen[-1]
+    seen.clear()
+    resumed = fit(chosen, keep=keep, report=seen.append)
+    assert (seen[0].epoch, seen[0].fraction) > (stopped_at.epoch, stopped_at.fraction)
+    assert_same_weights(resumed, whole)
+    assert [entry["loss"] for entry in resumed.history] == [entry["loss"] for entry in whole.history]
+
+
+def test_augmented_images_resume_inside_an_epoch_bit_for_bit(tmp_path, monkeypatch):
+    images = np.random.default_rng(1).integers(0, 256, (64, 6, 6), dtype=np.uint8)
+    y = np.arange(64) % 3
+    source = batches.Source(images, torch.device("cpu"))
+    stage = config.Stage(epochs=2, batch_size=8, augment=config.Augment(shift=1, flip=True))
+    chosen = training.Phase("s", stage, CrossEntropy(), y, np.arange(48), np.arange(48, 64), y, seed=1)
+
+    class Pixels(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.layers = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(36, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layers(x.float() / 255)
+
+    def stop(progress: training.Progress) -> None:
+        if progress.fraction > 0.4:
+            raise Stop
+
+    whole = training.fit(Pixels(), source, chosen, T=Fixed(np.eye(3)))
+    monkeypatch.setattr(training, "TICK_SECONDS", -1.0)
+    keep = checkpoint.PhaseFolder(tmp_path / "s")
+    with pytest.raises(Stop):
+        training.fit(Pixels(), source, chosen, T=Fixed(np.eye(3)), keep=keep, report=stop)
+    assert_same_weights(training.fit(Pixels(), source, chosen, T=Fixed(np.eye(3)), keep=keep), whole)
