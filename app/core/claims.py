@@ -4,14 +4,14 @@ Every write is a compare-and-set on fence and state. A claim raises the fence; w
 `Lost`, and may only leave litter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, func, select, update
+from sqlalchemy import ColumnElement, Update, func, null, select, update
 from sqlalchemy.orm import Session
 
-from app.core import events, jobs
+from app.core import events, jobs, metrics, models
 from app.core.db import now
 from app.core.tables import ACTIVE, IS_ACTIVE, IS_QUEUED, Dataset, Intake, Job, Model, State, Task
 
@@ -48,6 +48,18 @@ def waiting(tx: Session) -> int:
     queued = select(func.count()).select_from(Job).where(IS_QUEUED)
     lost = select(func.count()).select_from(Job).where(IS_ACTIVE, Job.lease_until < now())
     return (tx.scalar(queued) or 0) + (tx.scalar(lost) or 0)
+
+
+def orphans(tx: Session, dead: Callable[[str], bool]) -> list[tuple[str, int]]:
+    """Jobs, with their fences, whose leases last but whose owners are provably dead."""
+    held = select(Job.id, Job.fence, Job.owner).where(IS_ACTIVE, Job.lease_until >= now())
+    return [(row.id, row.fence) for row in tx.execute(held) if row.owner is not None and dead(row.owner)]
+
+
+def bury(tx: Session, job_id: str, fence: int) -> None:
+    """End the lease of a dead owner now; whoever claims the job next raises the fence, as after any lease."""
+    held = update(Job).where(Job.id == job_id, Job.fence == fence, Job.state.in_(ACTIVE))
+    tx.execute(held.values(lease_until=now() - 1))
 
 
 def claim(
@@ -102,6 +114,8 @@ def _take(tx: Session, *, owner: str, tasks: Sequence[Task], lease: float, skip_
             )
         )
         if (job := jobs.changed(tx, taking)) is not None:
+            if crashed:
+                metrics.taken_over(tx)
             return job
     return None
 
@@ -113,11 +127,14 @@ def beat(
     lease: float,
     news: Sequence[events.News] = (),
     progress: dict[str, Any] | None = None,
+    estimate: dict[str, Any] | None = None,
 ) -> Wishes:
     """Renew the lease, write what happened since the last beat, and learn the user's wishes, in one transaction."""
     values: dict[str, Any] = {"lease_until": now() + lease}
     if progress is not None:
         values["progress"] = progress
+    if estimate is not None:
+        values["result"] = {"estimate": estimate}
     for kind, data in news:
         if kind == "phase":
             values["phase"] = data["phase"]
@@ -130,9 +147,9 @@ def beat(
 
 def succeed(tx: Session, held: Claim, result: dict[str, Any], model: Model | None = None) -> None:
     """The job is done and, for a training, its model is published, in one transaction."""
+    job = _end(tx, held, State.succeeded, result=result)
     if model is not None:
-        tx.add(model)
-    _end(tx, held, State.succeeded, result=result)
+        models.publish(tx, model, job.project_id)
 
 
 def fail(tx: Session, held: Claim, why: dict[str, Any]) -> None:
@@ -145,9 +162,9 @@ def cancel(tx: Session, held: Claim) -> None:
     _end(tx, held, State.cancelled)
 
 
-def release(tx: Session, held: Claim) -> None:
-    """Give the job back unharmed: this worker is shutting down."""
-    _requeue(tx, held, "released by a worker that is shutting down", preemptions=Job.preemptions + 1)
+def release(tx: Session, held: Claim, *, reason: str = "released by a worker that is shutting down") -> None:
+    """Give the job back unharmed: this worker is shutting down, or cannot reach what the job needs."""
+    _requeue(tx, held, reason, preemptions=Job.preemptions + 1)
 
 
 def crash(tx: Session, held: Claim, why: dict[str, Any], *, crash_limit: int) -> None:
@@ -164,10 +181,11 @@ def starve(tx: Session, held: Claim, why: dict[str, Any]) -> None:
     if held.shrink >= SHRINKS:
         fail(tx, held, why)
     else:
-        _requeue(tx, held, "out of memory: tried again with half the batch", shrink=Job.shrink + 1)
+        reason = "out of memory: tried again with half the batch"
+        _requeue(tx, held, reason, shrink=Job.shrink + 1, result=null())  # smaller batches estimate anew
 
 
-def _requeue(tx: Session, held: Claim, reason: str, **values: ColumnElement[int]) -> None:
+def _requeue(tx: Session, held: Claim, reason: str, **values: ColumnElement[Any]) -> None:
     job = _held(tx, held, update(Job).values(owner=None, **values))
     if job.cancel_requested:
         cancel(tx, held)
@@ -176,14 +194,16 @@ def _requeue(tx: Session, held: Claim, reason: str, **values: ColumnElement[int]
     events.append(tx, held.job_id, [("state", {"state": State.queued, "reason": reason})])
 
 
-def _end(tx: Session, held: Claim, state: State, **values: Any) -> None:
+def _end(tx: Session, held: Claim, state: State, **values: Any) -> Job:
     final = update(Job).values(state=state, lease_until=None, owner=None, finished_at=now(), **values)
-    _held(tx, held, final)
+    job = _held(tx, held, final)
+    metrics.finished(tx, state, values.get("error", {}).get("code", ""))
     said = {"state": state} | ({"error": values["error"]} if "error" in values else {})
     events.append(tx, held.job_id, [("end", said)])
     if held.task == "ingest" and state != State.succeeded:  # nobody will read the file any more
         unread = update(Dataset).where(Dataset.id == held.dataset_id, Dataset.state == Intake.validating)
         tx.execute(unread.values(state=Intake.refused, error=values.get("error")))
+    return job
 
 
 def _held(tx: Session, held: Claim, change: Update) -> Job:

@@ -1,12 +1,16 @@
 """Datasets as rows: registered when an upload is read, or beforehand when a worker will read it."""
 
+import functools
 from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from app.core import errors, jobs
+from app.core.db import Database
 from app.core.tables import ENDED, Dataset, Intake, Job, State
+
+REMEMBERED = 64
 
 
 def find(tx: Session, dataset_id: str) -> Dataset:
@@ -17,15 +21,28 @@ def find(tx: Session, dataset_id: str) -> Dataset:
     return dataset
 
 
-def ready(tx: Session, dataset_id: str) -> Dataset:
-    """The dataset of this id, if jobs can use it."""
+def ready(tx: Session, dataset_id: str, project_id: str | None = None) -> Dataset:
+    """The dataset of this id, if jobs of the project can use it."""
     dataset = tx.get(Dataset, dataset_id)
-    if dataset is None:
+    if dataset is None or project_id not in (None, dataset.project_id):
         fault = {"pointer": "/dataset_id", "code": "not_found", "detail": "there is no such dataset"}
         raise errors.Invalid(f"there is no dataset {dataset_id}", code="unknown_dataset", errors=[fault])
     if dataset.state != Intake.ready:
         raise errors.Conflict(f"dataset {dataset_id} is {dataset.state}", code="dataset_not_ready")
     return dataset
+
+
+class Ready:
+    """Datasets that jobs were lately made on. A ready one never changes; a deleted one shows when the job is made."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.find = functools.lru_cache(REMEMBERED)(self._find)
+        self.forget = self.find.cache_clear
+
+    def _find(self, dataset_id: str, project_id: str) -> Dataset:
+        with self._database.read() as tx:
+            return ready(tx, dataset_id, project_id)
 
 
 def facts(report: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:

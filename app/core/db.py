@@ -5,23 +5,28 @@ and the driver's own mode loses updates. Reads run beside it, on connections tha
 """
 
 import contextlib
-import fcntl
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy
-from sqlalchemy import Engine, Float, create_engine, event
+from sqlalchemy import Connection, Engine, Float, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.functions import FunctionElement
 
+from app.core import groups
+from app.core.callers import Caller
+
+T = TypeVar("T")
+Tx = Session | Connection  # a transaction, with rows as objects or as plain values
 BUSY_MILLISECONDS = 10_000  # how long a writer waits for its turn
 STATEMENT_MILLISECONDS, LOCK_MILLISECONDS = 5_000, 2_000
-MIGRATIONS = Path(__file__).parents[2] / "migrations"
+FRESH_SECONDS = 1.0  # a connection used so lately is not asked whether it still lives
 
 
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function it is
@@ -47,16 +52,48 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = sqlalchemy.make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.file = Path(self.url.database) if self.is_sqlite and self.url.database else None
         self.writer = _sqlite(self.url, writes=True) if self.is_sqlite else _postgresql(self.url)
         # SQLite's own waiting is a poll with growing pauses and no order: our threads queue here instead.
         self._turns = threading.Lock()
+        self._queue = groups.Queue(self._carry_out, patience=BUSY_MILLISECONDS / 1000)
         self.reader = _sqlite(self.url, writes=False) if self.is_sqlite else self.writer
+        self.caller: Caller | None = None  # on whose behalf: `ownership.of`
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Session]:
         """One write transaction: committed on a clean exit, undone on an error."""
-        with self._turn(), Session(self.writer, expire_on_commit=False) as session, session.begin():
+        with self._turn(), self._session(self.writer) as session, session.begin():
             yield session
+
+    def write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
+        """Do the work in one transaction, which is committed when this returns; on SQLite others may share it.
+
+        `alone`: the last of its statements is the only one that writes, and PostgreSQL need not be told twice more.
+        """
+        if not self.is_sqlite:
+            with self.writer.connect() as connection:
+                if alone:
+                    return work(connection.execution_options(isolation_level="AUTOCOMMIT"))
+                with connection.begin():
+                    return work(connection)
+        try:
+            return self._queue.write(work)
+        except TimeoutError as exc:
+            raise sqlalchemy.exc.OperationalError("BEGIN IMMEDIATE", None, exc) from exc
+
+    def _carry_out(self, take: Callable[[], Sequence[groups.Write]]) -> None:
+        with self._turn(), self.writer.begin() as connection:
+            for write in (group := take()):
+                if len(group) == 1:
+                    write.result = write.work(connection)
+                    continue
+                write.attempt(connection)
+                if write.error is not None and not connection.connection.dbapi_connection.in_transaction:  # type: ignore[union-attr]
+                    raise write.error  # a full disk: SQLite has undone the whole transaction by itself
+
+    def _session(self, engine: Engine) -> Session:
+        return Session(engine, expire_on_commit=False, info={"caller": self.caller})
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -73,7 +110,7 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[Session]:
         """A consistent look that changes nothing."""
-        with Session(self.reader, expire_on_commit=False) as session:
+        with self._session(self.reader) as session:
             yield session
 
     def skip_locked(self) -> dict[str, bool]:
@@ -81,9 +118,24 @@ class Database:
         return {} if self.is_sqlite else {"skip_locked": True}
 
     def close(self) -> None:
-        """Let go of all connections."""
-        self.writer.dispose()
-        self.reader.dispose()
+        """Let go of all connections, also of those that a thread still holds: they end when it is done."""
+        for engine in {self.writer, self.reader}:
+            event.listen(engine, "checkin", lambda _connection, record: record.invalidate())
+            engine.dispose()
+
+
+@contextlib.contextmanager
+def mapped(connection: Connection, caller: Caller | None) -> Iterator[Session]:
+    """Rows as objects and as a caller sees them, inside a transaction that somebody else began and will end."""
+    options: dict[str, Any] = {"expire_on_commit": False, "join_transaction_mode": "rollback_only"}
+    with Session(connection, info={"caller": caller}, **options) as session:
+        yield session
+        session.flush()
+
+
+def plain(tx: Tx) -> Connection:
+    """The connection of a transaction: statements on tables cost a third of those on classes."""
+    return tx.connection() if isinstance(tx, Session) else tx
 
 
 def unavailable(error: DBAPIError) -> bool:
@@ -93,42 +145,9 @@ def unavailable(error: DBAPIError) -> bool:
     return isinstance(error, sqlalchemy.exc.InterfaceError)
 
 
-def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the schema to a revision; two processes that try at once take turns."""
-    from alembic import command
-
-    with _turn(url):
-        command.upgrade(_alembic(url), revision)
-
-
-def downgrade(url: str, revision: str) -> None:
-    """Take the schema back to a revision."""
-    from alembic import command
-
-    command.downgrade(_alembic(url), revision)
-
-
-@contextlib.contextmanager
-def _turn(url: str) -> Iterator[None]:
-    """One migration at a time on SQLite; on PostgreSQL the migrations' own environment takes a lock."""
-    parsed = sqlalchemy.make_url(url)
-    if parsed.get_backend_name() != "sqlite" or not parsed.database:
-        yield
-        return
-    path = Path(parsed.database)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.with_suffix(".lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _alembic(url: str) -> Any:
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes["url"] = url
-    return config
+def full(error: DBAPIError) -> bool:
+    """Whether the disk under an SQLite file is full."""
+    return getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 def _sqlite(url: sqlalchemy.URL, *, writes: bool) -> Engine:
@@ -164,11 +183,35 @@ def _postgresql(url: sqlalchemy.URL) -> Engine:
         f"-c statement_timeout={STATEMENT_MILLISECONDS} -c lock_timeout={LOCK_MILLISECONDS}"
         " -c idle_in_transaction_session_timeout=30000"
     )
-    return create_engine(
+    engine = create_engine(
         url,
-        pool_pre_ping=True,  # a restarted server costs a reconnect, not an error
         pool_size=20,
         max_overflow=0,
         pool_timeout=5,
-        connect_args={"connect_timeout": 3, "options": options},
+        # a host that is cut off must notice: TCP alone would wait for a quarter of an hour
+        connect_args={
+            "connect_timeout": 3,
+            "tcp_user_timeout": 10_000,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 2,
+            "options": options,
+        },
     )
+
+    # A restarted server costs a reconnect, not an error. Asking each time (`pool_pre_ping`) costs as much as the
+    # request; the first to meet a dead connection invalidates them all anyway.
+    @event.listens_for(engine, "checkin")
+    def note(_connection: object, record: Any) -> None:
+        record.info["used_at"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def ask(connection: Any, record: Any, _proxy: object) -> None:
+        if time.monotonic() - record.info.get("used_at", time.monotonic()) < FRESH_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as exc:
+            raise sqlalchemy.exc.InvalidatePoolError from exc
+
+    return engine

@@ -3,13 +3,16 @@
 ServiceError
 ├── BadRequest        400 malformed
 ├── Unauthorized      401
+├── Forbidden         403 known, but not allowed to
 ├── NotFound          404, with NotYet for what will exist later
 ├── Conflict          409 the resource is in the wrong state
+├── Moved             412 it is no longer what the caller saw
 ├── TooLarge          413 names the limit
 ├── Unsupported       415 media type or file format
 ├── Invalid           422 well-formed but wrong, with what is wrong where
-├── TooMany           429 the queue is full
-├── Unavailable       503 try again
+├── Unconditional     428 the caller must say what it saw
+├── TooMany           429 the queue is full, with quotas.Exceeded and ratelimits.Limited
+├── Unavailable       503 try again, with Damaged for bytes that are not those that were stored
 └── StoreFull         507
 """
 
@@ -46,7 +49,11 @@ class BadRequest(ServiceError):
 
 
 class Unauthorized(ServiceError):
-    status, code, title = 401, "unauthorized", "The access token is missing or wrong"
+    status, code, title = 401, "unauthorized", "The key is missing or wrong"
+
+
+class Forbidden(ServiceError):
+    status, code, title = 403, "insufficient_scope", "The key is not allowed to do this"
 
 
 class NotFound(ServiceError):
@@ -61,6 +68,10 @@ class Conflict(ServiceError):
     status, code, title = 409, "conflict", "The resource is in the wrong state for this"
 
 
+class Moved(ServiceError):
+    status, code, title = 412, "precondition_failed", "The resource is no longer what you saw"
+
+
 class TooLarge(ServiceError):
     status, code, title = 413, "body_too_large", "The request body is too large"
 
@@ -73,12 +84,20 @@ class Invalid(ServiceError):
     status, code, title = 422, "invalid", "The request is well-formed but cannot be used"
 
 
+class Unconditional(ServiceError):
+    status, code, title = 428, "precondition_required", "Say what you have seen of the resource"
+
+
 class TooMany(ServiceError):
-    status, code, title, retry_after = 429, "queue_full", "Too many jobs are waiting", 30
+    status, code, title, retry_after = 429, "queue_full", "Too many requests or jobs", 30
 
 
 class Unavailable(ServiceError):
     status, code, title, retry_after = 503, "unavailable", "The service cannot answer now", 2
+
+
+class Damaged(Unavailable):
+    title, retry_after = "The stored bytes are damaged", 300
 
 
 class StoreFull(ServiceError):

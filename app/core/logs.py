@@ -1,26 +1,119 @@
-"""Logs: one JSON object a line on standard error; facts as fields, never a user's text as a format."""
+"""Logs on standard error: one JSON object a line, or text for a person; facts as fields, never as a format.
 
+Lines of other libraries come out the same way, and no line leaves with a secret of this process in it.
+"""
+
+import contextlib
+import json
 import logging
 import sys
+from collections.abc import MutableMapping, Sequence
+from typing import Any, Literal, TextIO, cast
 
+import orjson
 import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+Format = Literal["auto", "json", "console"]
+HIDDEN = "[hidden]"
+SECRET_NAMES = frozenset({"token", "password", "authorization", "cookie", "secret", "key"})
+SHORTEST_SECRET = 6  # hiding shorter ones would spoil ordinary words
 
 
-def configure(level: str) -> None:
-    """Set logging up for this process."""
+class Bearing:
+    """Standard error that may be lost: a log on a full disk must not fail what it tells of."""
+
+    def __init__(self, to: TextIO) -> None:
+        self._to = to
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        try:
+            return self._to.write(text)
+        except OSError:
+            return 0
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with contextlib.suppress(OSError):
+            self._to.flush()
+
+
+def configure(
+    level: str, form: Format = "auto", *, hidden: Sequence[str] = (), stream: TextIO | None = None
+) -> None:
+    """Set logging up for this process; `hidden` are secrets that no line may hold."""
+    stream = stream or sys.stderr
+    bearing = cast(TextIO, Bearing(stream))
     number = getattr(logging, level.upper())
-    logging.basicConfig(
-        level=max(number, logging.WARNING), stream=sys.stderr, format="%(levelname)s %(name)s %(message)s"
-    )
+    first: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _hide_by_name,
+    ]
+    last = _last(form == "console" or (form == "auto" and stream.isatty()))
+    last.append(_Veil([secret for secret in hidden if len(secret) >= SHORTEST_SECRET]))
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
+        processors=[*first, *last],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(bearing),
         cache_logger_on_first_use=True,
     )
+    _adopt_others(max(number, logging.WARNING), first, last, bearing)
+
+
+def _adopt_others(level: int, first: list[Processor], last: list[Processor], stream: TextIO) -> None:
+    """Give the lines of uvicorn, Celery and Python's own warnings the same form."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*first, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)
+
+
+def _last(for_a_person: bool) -> list[Processor]:
+    if not for_a_person:
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_dumps)]
+    plain = structlog.dev.plain_traceback  # the default one shows local variables, and secrets among them
+    return [_printable, structlog.dev.ConsoleRenderer(exception_formatter=plain, repr_native_str=True)]
+
+
+def _dumps(facts: EventDict, **how: Any) -> str:
+    """A line; what only Python's own writer can write is left to it."""
+    try:
+        return orjson.dumps(facts, default=how.get("default")).decode()
+    except TypeError:  # a number without bound, half a character
+        return json.dumps(facts, **how)
+
+
+def _hide_by_name(_logger: WrappedLogger, _method: str, facts: EventDict) -> EventDict:
+    for name in SECRET_NAMES & facts.keys():
+        facts[name] = HIDDEN
+    return facts
+
+
+def _printable(
+    _logger: WrappedLogger, _method: str, facts: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Show what would command a terminal instead of doing it."""
+    for name, value in facts.items():
+        if isinstance(value, str) and not value.isprintable():
+            facts[name] = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in value)
+    return facts
+
+
+class _Veil:
+    """Takes known secrets out of a finished line, wherever they came from."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._secrets = tuple(secrets)
+
+    def __call__(self, _logger: WrappedLogger, _method: str, line: Any) -> Any:
+        for secret in self._secrets:
+            line = line.replace(secret, HIDDEN)
+        return line

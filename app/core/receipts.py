@@ -2,16 +2,17 @@
 
 import hashlib
 import re
+from typing import Any
 
-from sqlalchemy import delete
-from sqlalchemy.orm import Session
+from sqlalchemy import Row, delete, insert, select
 
-from app.core import errors
+from app.core import db, errors
 from app.core.db import now
 from app.core.tables import Receipt
 
 KEPT_SECONDS = 24 * 3600
 KEY = re.compile(r"[\x21-\x7e]{1,128}")
+_ALL = Receipt.__table__
 
 
 def check(key: str) -> str:
@@ -30,16 +31,21 @@ def digest(*parts: str | bytes) -> str:
     return total.hexdigest()
 
 
-def earlier(tx: Session, key: str, request: str) -> Receipt | None:
+def earlier(tx: db.Tx, project_id: str, key: str, request: str) -> Row[Any] | None:
     """What the same request with this key made before; another request with it is refused."""
-    receipt = tx.get(Receipt, key)
+    receipt = (
+        db.plain(tx)
+        .execute(select(_ALL).where(_ALL.c.project_id == project_id, _ALL.c.key == key))
+        .one_or_none()
+    )
     if receipt is not None and receipt.request != request:
         raise errors.Invalid("this Idempotency-Key came with another request", code="idempotency_key_reused")
     return receipt
 
 
-def keep(tx: Session, key: str, request: str, *, resource: str, status: int) -> None:
+def keep(tx: db.Tx, project_id: str, key: str, *, request: str, resource: str, status: int) -> None:
     """Remember what a request made, in the transaction that made it; the key's uniqueness settles a race."""
-    tx.execute(delete(Receipt).where(Receipt.created_at < now() - KEPT_SECONDS))
-    tx.add(Receipt(key=key, request=request, resource=resource, status=status))
-    tx.flush()
+    connection = db.plain(tx)
+    connection.execute(delete(Receipt).where(Receipt.created_at < now() - KEPT_SECONDS))
+    kept = {"project_id": project_id, "key": key, "request": request, "resource": resource, "status": status}
+    connection.execute(insert(Receipt), kept)

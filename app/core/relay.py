@@ -30,12 +30,12 @@ class Relay(threading.Thread):
     def __init__(self, database: Database, ring: Callable[[], None], *, seconds: float, most: int) -> None:
         super().__init__(name="relay", daemon=True)
         self._database, self._ring, self._seconds, self._most = database, ring, seconds, most
-        self._stop = threading.Event()
+        self._stopped = threading.Event()  # `_stop` is the thread's own
 
     def run(self) -> None:
         """Look and ring until stopped; what fails is tried again at the next look."""
         broken = False
-        while not self._stop.wait(self._seconds):
+        while not self._stopped.wait(self._seconds):
             try:
                 self.look()
                 broken = False
@@ -56,7 +56,7 @@ class Relay(threading.Thread):
 
     def stop(self) -> None:
         """Stop looking."""
-        self._stop.set()
+        self._stopped.set()
 
 
 def ringer(broker_url: str) -> Callable[[], None]:
@@ -72,3 +72,16 @@ def ringer(broker_url: str) -> Callable[[], None]:
         sender.send_task(TASK, expires=HINT_SECONDS, retry=False, ignore_result=True)
 
     return ring
+
+
+def reachable(broker_url: str) -> bool:
+    """Whether the broker answers within about a second."""
+    from kombu import Connection
+
+    options = BROKER_OPTIONS | {"socket_timeout": 1, "socket_connect_timeout": 1}
+    try:
+        with Connection(broker_url, connect_timeout=1, transport_options=options) as connection:
+            connection.channel()  # the first that talks to the broker
+    except Exception:  # each broker's client has errors of its own
+        return False
+    return True

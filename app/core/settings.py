@@ -4,9 +4,13 @@ import functools
 import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, PositiveFloat, PositiveInt, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.core import strength
+from app.core.callers import Limits
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MEMORY_BROKER = "memory://"
@@ -24,8 +28,17 @@ class Settings(BaseSettings):
     store_url: str = ""  # empty: a folder at home
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8321
-    token: SecretStr | None = None  # None: made at the first start and kept at home
+    token: SecretStr | None = None  # the operator's key; None: made at the first start and kept at home
+    allowed_hosts: str = (
+        ""  # names that a Host header may bear, with commas; those of this machine always may
+    )
+    limits: Limits = Limits()  # of new keys and projects
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "console"] = (
+        "auto"  # auto: for a person where a terminal is, else JSON
+    )
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] = 0  # of a worker's figures; 0: none
+    pulse: Path | None = None  # a file that the worker touches while it is well
 
     device: str = "auto"
     slots: PositiveInt = 1  # trainings at once
@@ -46,6 +59,16 @@ class Settings(BaseSettings):
     )  # of the process that reads a file, beside a multiple of its size
     intake_seconds: PositiveFloat = 600.0
     min_free_bytes: Annotated[int, Field(ge=0)] = 512 * MIB  # below, uploads are refused
+    ballast_bytes: Annotated[int, Field(ge=0)] = (
+        64 * MIB
+    )  # beside an SQLite file, let go to delete on a full disk
+
+    @model_validator(mode="after")
+    def _known_store(self) -> Self:
+        kind, _, rest = self.store_url.partition("://")
+        if self.store_url and not (self.store_url.startswith("/") or (kind in ("file", "s3") and rest)):
+            raise ValueError("C2S_STORE_URL must be file:///folder or s3://bucket/prefix")
+        return self
 
     @model_validator(mode="after")
     def _private_or_guarded(self) -> Self:
@@ -53,6 +76,20 @@ class Settings(BaseSettings):
             raise ValueError("C2S_TOKEN must be set before the service listens beyond this machine")
         if self.token is not None and len(self.token.get_secret_value()) < 24:
             raise ValueError("C2S_TOKEN must have at least 24 characters")
+        return self
+
+    @model_validator(mode="after")
+    def _strong(self) -> Self:
+        """Beyond this machine a secret that can be guessed is none; whoever uses none at all has other means."""
+        secrets = {
+            "C2S_DATABASE_URL": _password(self.database_url),
+            "C2S_BROKER_URL": _password(self.broker_url),
+        }
+        if self.host not in LOOPBACK and self.token is not None:
+            secrets["C2S_TOKEN"] = self.token.get_secret_value()
+        for name, secret in secrets.items():
+            if secret is not None and (found := strength.weakness(secret)):
+                raise ValueError(f"{name}: the secret in it {found}; `docker/make-env` makes strong ones")
         return self
 
     @property
@@ -67,13 +104,42 @@ class Settings(BaseSettings):
 
     @property
     def store(self) -> Path:
-        """The folder of the store."""
+        """The folder of the store; before a bucket, the one of this host."""
+        if self.store_url.startswith("s3://"):
+            return self.root / "cache"
         return Path(self.store_url.removeprefix("file://")) if self.store_url else self.root / "store"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no log may hold."""
+        given = [self.token.get_secret_value()] if self.token is not None else []
+        given += filter(None, [os.environ.get("AWS_SECRET_ACCESS_KEY")])
+        addresses = [urlsplit(url) for url in (self.database_url, self.broker_url, self.store_url)]
+        quoted = [address.password for address in addresses if address.password]
+        return tuple(dict.fromkeys([*given, *quoted, *(unquote(word) for word in quoted)]))
 
     @property
     def embedded(self) -> bool:
         """Whether the queue lives inside the worker process, where nobody else can ring."""
         return self.broker_url.startswith(MEMORY_BROKER)
+
+
+def _password(address: str) -> str | None:
+    """The password in the address of a server elsewhere, as it stands there; None: there is none to judge."""
+    parts = urlsplit(address)
+    return None if parts.hostname in (None, *LOOPBACK) else parts.password
+
+
+class BucketSettings(BaseSettings):
+    """The way to a bucket, asked for only where the store is one."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    endpoint: str = Field("", validation_alias="C2S_S3_ENDPOINT")  # empty: Amazon's own
+    region: str = Field("us-east-1", validation_alias="C2S_S3_REGION")
+    cache_bytes: PositiveInt = Field(20 * GIB, validation_alias="C2S_CACHE_BYTES")  # copies on this host
+    access_key_id: str = Field(validation_alias="AWS_ACCESS_KEY_ID")
+    secret_access_key: SecretStr = Field(validation_alias="AWS_SECRET_ACCESS_KEY")
 
 
 @functools.cache

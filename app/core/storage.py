@@ -1,63 +1,48 @@
 """Where bytes are kept: a folder with names of our own making; the only place that builds paths.
 
+`Store` is the vocabulary of the service and, where all its processes share a disk, all there is to it.
+`app.core.stores` has the one that keeps the same keys in a bucket, with a folder like this one before it.
+
 tmp/<random>                     uploads on their way
 datasets/<id>/source             the file as it came, until it is read
+jobs/<id>/0/source               a file of rows to predict, until they are
 datasets/<id>/data/              the canonical dataset
-jobs/<id>/<attempt>/run/         what the attempt wrote; run/model/ is what may be published
+jobs/<id>/<attempt>/run/         what the attempt wrote; run/model/ and run/result/ may be published
 jobs/<id>/<attempt>/log.txt      what its process said
 """
 
 import contextlib
-import errno
 import fcntl
-import hashlib
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Literal, get_args
 
 from app.core import errors, ids
+from app.core.incoming import Upload, Uploaded, full_disk
+from c2s import folders
 
-CHUNK = 2**20
+Outcome = Literal["model", "result"]
+OUTCOMES = get_args(Outcome)  # of a run folder: what rows publish
+PREDICTIONS = "predictions.parquet"  # of a result folder
 SKIPPED = ("lock",)  # of a run folder: belongs to the process that made it
 
 
 @dataclass(frozen=True)
-class Uploaded:
-    path: Path
-    bytes: int
-    sha256: str
+class Piece:
+    """Something that rows should name: a dataset, an attempt at a job, or what lies where nothing should."""
 
-
-class Upload:
-    """A file on its way in: counted, hashed, and gone unless it is kept."""
-
-    def __init__(self, path: Path, file: BinaryIO, limit: int) -> None:
-        self.path, self._file, self._limit = path, file, limit
-        self._hash, self.bytes = hashlib.sha256(), 0
-
-    def write(self, chunk: bytes) -> None:
-        """Add a piece; too many of them are refused as soon as they are seen."""
-        self.bytes += len(chunk)
-        if self.bytes > self._limit:
-            raise errors.TooLarge(f"a file may have at most {self._limit} bytes")
-        self._hash.update(chunk)
-        with full_disk():
-            self._file.write(chunk)
-
-    def finish(self) -> Uploaded:
-        """Flush it to the disk."""
-        with full_disk():
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        return Uploaded(self.path, self.bytes, self._hash.hexdigest())
+    key: str
+    modified: float
 
 
 class Store:
-    """The folder store."""
+    """The folder store: what is in its place is safe, and open to everybody."""
+
+    remote = False  # whether bytes must travel before another host can see them
 
     def __init__(self, root: Path, *, min_free: int = 0) -> None:
         self.root = root
@@ -71,11 +56,22 @@ class Store:
         self.check_space()
         path = self.root / "tmp" / secrets.token_hex(16)
         try:
-            with path.open("xb") as file:
+            with full_disk(), path.open("xb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # says that somebody is at work, for as long as they live
                 yield Upload(path, file, limit)
         finally:
             path.unlink(missing_ok=True)
+
+    def prepare(self) -> None:
+        """Make what a first start needs."""
+
+    def close(self) -> None:
+        """Let connections go."""
+
+    def check(self) -> None:
+        """Whether bytes can be written now; `Unavailable` if not."""
+        if not os.access(self.root / "tmp", os.W_OK | os.X_OK):
+            raise errors.Unavailable("the store cannot be written")
 
     def sweep(self) -> None:
         """Delete uploads whose process died."""
@@ -90,13 +86,36 @@ class Store:
         if free < self._min_free:
             raise errors.StoreFull(f"{free} bytes are free, {self._min_free} are kept for running jobs")
 
-    def source(self, dataset_id: str) -> Path:
-        """The uploaded file of a dataset."""
-        return self._dataset(dataset_id) / "source"
+    def source(self, owner: str) -> Path:
+        """Where the uploaded file of a dataset, or of a job that predicts its rows, lies or will."""
+        return (self.attempt(owner, 0) if ids.valid("job", owner) else self._dataset(owner)) / "source"
 
     def dataset(self, dataset_id: str) -> Path:
-        """The canonical dataset."""
+        """Where the canonical dataset lies, or will."""
         return self._dataset(dataset_id) / "data"
+
+    def keep_source(self, dataset_id: str, uploaded: Uploaded) -> None:
+        """Put an upload where a worker will find it."""
+        source = self.source(dataset_id)
+        source.parent.mkdir(parents=True)
+        uploaded.path.replace(source)
+        for folder in source.parents[:3]:
+            folders.flush(folder)
+
+    def open_source(self, dataset_id: str, *, sha256: str) -> Path:
+        """The uploaded file of a dataset."""
+        return self.source(dataset_id)
+
+    def remove_source(self, dataset_id: str) -> None:
+        """Delete the uploaded file: it has been read."""
+        self.source(dataset_id).unlink(missing_ok=True)
+
+    def keep_dataset(self, dataset_id: str) -> None:
+        """The dataset is complete in its place: make it safe."""
+
+    def open_dataset(self, dataset_id: str) -> Path:
+        """The canonical dataset."""
+        return self.dataset(dataset_id)
 
     def attempt(self, job_id: str, fence: int) -> Path:
         """The folder of one attempt at a job."""
@@ -118,18 +137,38 @@ class Store:
     def resume(self, job_id: str, fence: int) -> Path:
         """The run folder of a new attempt, with all that the latest attempt before it finished."""
         run = self.attempt(job_id, fence) / "run"
+        part = run.with_name("run.part")  # a copy that was interrupted must not pass for the latest attempt
         for earlier in reversed(self.attempts(job_id)):
-            before = self.attempt(job_id, earlier) / "run"
-            if earlier < fence and (before / "run" / "run.json").exists():
-                part = run.with_name(
-                    "run.part"
-                )  # a copy that was interrupted must not pass for the latest attempt
-                with full_disk():
-                    _link(before, part)
-                    part.replace(run)
+            if earlier < fence and self._take_over(job_id, earlier, part):
+                part.replace(run)
                 break
         run.mkdir(parents=True, exist_ok=True)
         return run
+
+    def save(self, job_id: str, fence: int) -> None:
+        """Make safe what an attempt has finished so far, so that the next one can go on from there."""
+
+    def keep_model(self, job_id: str, fence: int) -> str:
+        """The same, of a model."""
+        return self.keep_outcome(job_id, fence, "model")
+
+    def keep_outcome(self, job_id: str, fence: int, what: Outcome) -> str:
+        """Make the model or the predictions of an attempt safe; the key is what a row publishes."""
+        return self.key(self.attempt(job_id, fence) / "run" / what)
+
+    def open_model(self, key: str) -> Path:
+        """The model folder of a key that `keep_outcome` gave."""
+        return self.at(key)
+
+    open_result = open_model
+
+    def holds(self, key: str, name: str) -> bool:
+        """Whether a folder holds this file."""
+        return (self.at(key) / name).is_file()
+
+    def intact(self, key: str, name: str, sha256: str) -> bool:
+        """Whether a file is what it was, read anew from where it is kept."""
+        return folders.digest(self.at(key) / name) == sha256
 
     def remove_dataset(self, dataset_id: str) -> None:
         """Delete a dataset's bytes."""
@@ -142,19 +181,51 @@ class Store:
     def prune_job(self, job_id: str, *, keep: int | None) -> None:
         """Leave of an ended job the model and the log of the attempt that counts."""
         for fence in self.attempts(job_id):
-            folder = self.attempt(job_id, fence)
-            if fence != keep:
-                shutil.rmtree(folder, ignore_errors=True)
-                continue
-            for path in (folder / "run").glob("*"):
-                if path.name != "model":
-                    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            self._prune_attempt(job_id, fence, keep=keep)
 
-    def discard(self, path: Path) -> None:
+    def forget_attempts(self, job_id: str, *, keep: int) -> None:
+        """Of a job that failed leave one attempt, for whoever asks why."""
+        for fence in self.attempts(job_id):
+            if fence not in (0, keep):  # what was uploaded stays for a retry
+                self.discard(self.key(self.attempt(job_id, fence)))
+
+    def pieces(self) -> Iterator[Piece]:
+        """All that rows should name."""
+        for pattern in ("tmp/*", "datasets/*", "datasets/*/.intake-*", "jobs/*", "jobs/*/*"):
+            for path in sorted(self.root.glob(pattern)):
+                with contextlib.suppress(FileNotFoundError):
+                    yield Piece(self.key(path), path.lstat().st_mtime)
+
+    def size(self, key: str) -> int:
+        """The bytes of a piece."""
+        path = self.at(key)
+        files = [path] if path.is_file() else path.rglob("*")
+        return sum(file.lstat().st_size for file in files if file.is_file())
+
+    def discard(self, key: str) -> None:
         """Delete litter that lies inside the store."""
+        path = self.at(key)
         if not path.resolve().is_relative_to(self.root.resolve()):
             raise ValueError("only what lies in the store can be discarded")
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _prune_attempt(self, job_id: str, fence: int, *, keep: int | None) -> None:
+        folder = self.attempt(job_id, fence)
+        if fence != keep:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        for path in (folder / "run").glob("*"):
+            if path.name not in OUTCOMES:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _take_over(self, job_id: str, earlier: int, part: Path) -> bool:
+        """Fill a new folder with what an earlier attempt finished, if it got anywhere."""
+        before = self.attempt(job_id, earlier) / "run"
+        if not (before / "run" / "run.json").exists():
+            return False
+        with full_disk():
+            link(before, part)
+        return True
 
     def _dataset(self, dataset_id: str) -> Path:
         if not ids.valid("ds", dataset_id):
@@ -167,7 +238,7 @@ class Store:
         return self.root / "jobs" / job_id
 
 
-def _link(before: Path, after: Path) -> None:
+def link(before: Path, after: Path) -> None:
     """Take over what is finished: such files never change, so both attempts may name the same bytes."""
     for path in sorted(before.rglob("*")):
         part = path.relative_to(before)
@@ -176,14 +247,3 @@ def _link(before: Path, after: Path) -> None:
         (after / part).parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # the earlier attempt lives after all, and tidied up
             os.link(path, after / part)
-
-
-@contextlib.contextmanager
-def full_disk() -> Iterator[None]:
-    """A full disk is an answer, not a failure."""
-    try:
-        yield
-    except OSError as exc:
-        if exc.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise errors.StoreFull("the disk is full") from exc
-        raise

@@ -1,33 +1,26 @@
-"""All tables. Times are seconds since 1970 by the database's clock; JSON columns hold plain data."""
+"""The tables of the work: datasets, jobs, events, models, aliases, receipts; those of access are in `ownership`."""
 
 import enum
 from typing import Any, Literal
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
     CheckConstraint,
-    Float,
     ForeignKey,
     Index,
-    MetaData,
     String,
     Text,
+    UniqueConstraint,
     literal_column,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column
 
+from app.core.callers import DEFAULT_PROJECT
 from app.core.db import now
+from app.core.ownership import Owned, Table
 
-NAMES = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-Task = Literal["train", "ingest"]
+Task = Literal["train", "ingest", "predict"]
 
 
 class State(enum.StrEnum):
@@ -53,25 +46,14 @@ class Intake(enum.StrEnum):
     refused = "refused"
 
 
-class Table(DeclarativeBase):
-    metadata = MetaData(naming_convention=NAMES)
-    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own way
-        dict[str, Any]: JSON,
-        list[Any]: JSON,
-        State: String(16),
-        Intake: String(16),
-        float: Float(53),
-    }
-
-
-class Dataset(Table):
+class Dataset(Owned, Table):
     """Rows of a user's, immutable once ready."""
 
     __tablename__ = "datasets"
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
-    state: Mapped[Intake]
+    state: Mapped[Intake] = mapped_column(String(16))
     options: Mapped[dict[str, Any]]
     bytes: Mapped[int] = mapped_column(BigInteger)  # of the uploaded file
     source_sha256: Mapped[str] = mapped_column(String(64))
@@ -84,17 +66,20 @@ class Dataset(Table):
     error: Mapped[dict[str, Any] | None]
     created_at: Mapped[float] = mapped_column(default=now())
 
-    __table_args__ = (CheckConstraint("state in ('validating', 'ready', 'refused')", name="state"),)
+    __table_args__ = (
+        CheckConstraint("state in ('validating', 'ready', 'refused')", name="state"),
+        Index("ix_datasets_project_id_id", "project_id", "id"),
+    )
 
 
-class Job(Table):
-    """A training, or the reading of a large file; the row is the truth about it."""
+class Job(Owned, Table):
+    """A training, the reading of a large file, or predictions for many rows; the row is the truth about it."""
 
     __tablename__ = "jobs"
 
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     task: Mapped[str] = mapped_column(String(16))
-    state: Mapped[State] = mapped_column(default=State.queued)
+    state: Mapped[State] = mapped_column(String(16), default=State.queued)
     phase: Mapped[str | None] = mapped_column(String(16))
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
     name: Mapped[str | None] = mapped_column(String(200))  # of the model that it will publish
@@ -102,6 +87,8 @@ class Job(Table):
     manifest: Mapped[dict[str, Any]]  # all that is needed to run it again
     rank: Mapped[int] = mapped_column(default=0)  # smaller first: minus the priority
     retry_of: Mapped[str | None] = mapped_column(String(32))
+    made_by: Mapped[str | None] = mapped_column(String(32))  # the key; with the next, the audit of its making
+    request_id: Mapped[str | None] = mapped_column(String(64))
 
     fence: Mapped[int] = mapped_column(default=0)  # raised by each claim; writes name it
     owner: Mapped[str | None] = mapped_column(String(200))
@@ -124,7 +111,7 @@ class Job(Table):
         CheckConstraint(
             "state in ('queued', 'running', 'cancelling', 'succeeded', 'failed', 'cancelled')", name="state"
         ),
-        CheckConstraint("task in ('train', 'ingest')", name="task"),
+        CheckConstraint("task in ('train', 'ingest', 'predict')", name="task"),
         Index(
             "ix_jobs_queue",
             "rank",
@@ -139,6 +126,14 @@ class Job(Table):
             postgresql_where=text("state IN ('running', 'cancelling')"),
         ),
         Index("ix_jobs_dataset_id", "dataset_id"),
+        Index("ix_jobs_task_state_id", "task", "state", "id"),  # counts by state, and the oldest that waits
+        Index("ix_jobs_project_id_id", "project_id", "id"),
+        Index(
+            "ix_jobs_project_queue",
+            "project_id",
+            sqlite_where=text("state = 'queued'"),
+            postgresql_where=text("state = 'queued'"),
+        ),
     )
 
 
@@ -159,7 +154,7 @@ class Event(Table):
     at: Mapped[float] = mapped_column(default=now())
 
 
-class Model(Table):
+class Model(Owned, Table):
     """A published classifier; a job publishes at most one."""
 
     __tablename__ = "models"
@@ -167,17 +162,63 @@ class Model(Table):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), unique=True)
     name: Mapped[str] = mapped_column(String(200), index=True)
+    version: Mapped[int]  # of the name in its project: 1, 2, ..., never given twice
     folder: Mapped[str] = mapped_column(Text)  # a key of the store
     sha256: Mapped[str] = mapped_column(String(64))  # of the weights
     card: Mapped[dict[str, Any]]
     created_at: Mapped[float] = mapped_column(default=now())
 
+    __table_args__ = (
+        Index("ix_models_project_id_id", "project_id", "id"),
+        UniqueConstraint("project_id", "name", "version"),
+    )
+
+
+class ModelName(Owned, Table):
+    """A name that models were published under; its count outlives them, so that no number comes back."""
+
+    __tablename__ = "model_names"
+
+    project_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), primary_key=True)
+    last_version: Mapped[int]
+
+
+class Alias(Owned, Table):
+    """A word that points at a version of a name."""
+
+    __tablename__ = "aliases"
+
+    project_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), primary_key=True)
+    alias: Mapped[str] = mapped_column(String(64), primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"), index=True)
+    number: Mapped[int]  # of its last move; grows for ever, also when the alias is deleted and made again
+    moved_at: Mapped[float] = mapped_column(default=now())
+
+
+class AliasMove(Owned, Table):
+    """What once happened to an alias; versions that are gone stay in it."""
+
+    __tablename__ = "alias_moves"
+
+    project_id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), primary_key=True)
+    alias: Mapped[str] = mapped_column(String(64), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    action: Mapped[str] = mapped_column(String(16))  # set | rollback | delete
+    model_id: Mapped[str | None] = mapped_column(String(32))
+    version: Mapped[int | None]
+    back: Mapped[int | None]  # the move that a rollback from here returns to
+    at: Mapped[float] = mapped_column(default=now())
+
 
 class Receipt(Table):
-    """What a POST with an Idempotency-Key was answered."""
+    """What a POST with an Idempotency-Key was answered; the key is a project's own."""
 
     __tablename__ = "receipts"
 
+    project_id: Mapped[str] = mapped_column(String(32), primary_key=True, default=DEFAULT_PROJECT)
     key: Mapped[str] = mapped_column(String(128), primary_key=True)
     request: Mapped[str] = mapped_column(String(64))  # a hash of path, query and body
     resource: Mapped[str] = mapped_column(String(32))  # the id that it made

@@ -1,8 +1,10 @@
 """A job's life in SQL, on SQLite and on PostgreSQL: one owner at a time, one end, no gap in the events."""
 
+import sqlite3
 import threading
 import time
 
+import psycopg
 import pytest
 from sqlalchemy import func, select, update
 
@@ -10,17 +12,6 @@ from app.core import claims, datasets, db, errors, events, ids, jobs
 from app.core.tables import Dataset, Intake, Job, Model, State
 
 LEASE = 30.0
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request, tmp_path):
-    url = f"sqlite:///{tmp_path / 'c2s.sqlite3'}"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_server").database()
-    db.upgrade(url)
-    database = db.Database(url)
-    yield database
-    database.close()
 
 
 def dataset(database):
@@ -272,7 +263,7 @@ def test_only_ended_jobs_that_did_not_succeed_are_retried_and_as_new_jobs(databa
     with database.begin() as tx:
         jobs.request_cancel(tx, job_id)
     with database.begin() as tx:
-        again = jobs.retry(tx, job_id, max_queue=10)
+        again, _ = jobs.retry(tx, job_id, max_queue=10)
     assert (again.retry_of, again.rank, again.name) == (job_id, -3, "m")
     assert state(database, job_id) == State.cancelled
 
@@ -323,3 +314,12 @@ def test_a_dataset_that_nobody_has_begun_to_read_can_be_removed(database):
         datasets.remove(tx, made.id)
     assert state(database, job_id) == State.cancelled
     assert take(database) is None
+
+
+def test_a_connection_that_outlasts_the_close_ends_with_its_transaction(database):
+    with database.read() as tx:
+        held = tx.connection().connection.dbapi_connection
+        database.close()
+        assert tx.scalar(select(1)) == 1
+    with pytest.raises((sqlite3.ProgrammingError, psycopg.OperationalError), match="closed"):
+        held.execute("SELECT 1")

@@ -1,0 +1,22 @@
+"""A database of each test's own, on SQLite and on PostgreSQL."""
+
+import pytest
+
+from app.core import db, schema
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """An empty database."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres_server").database()
+    return f"sqlite:///{tmp_path / 'new' / 'c2s.sqlite3'}"
+
+
+@pytest.fixture
+def database(url):
+    """One with all its tables."""
+    schema.upgrade(url)
+    found = db.Database(url)
+    yield found
+    found.close()
