@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from app.commands import demo, service
+from app.commands import demo, keys, service
 from app.core import errors
 from c2s.commands import entry
 
@@ -13,7 +13,7 @@ from c2s.commands import entry
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0 is success, 2 a refused input, 130 an interruption."""
     try:
-        return entry.main(argv, more=(service, demo))
+        return entry.main(argv, more=(service, keys, demo))
     except errors.ServiceError as exc:
         sys.stderr.write(f"c2s: {exc}\n")
     except ValidationError as exc:  # of the settings: each command checks its own options

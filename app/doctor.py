@@ -2,18 +2,18 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import structlog
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.core.db import Database
-from app.core.storage import Store
+from app.core.errors import Unavailable
+from app.core.storage import PREDICTIONS, Piece, Store
 from app.core.tables import ENDED, Dataset, Intake, Job, Model, State
-from c2s import folders
+from c2s import cards, errors
 
 YOUNG_SECONDS = 3600.0  # what may still be in the making is left alone
 KEPT_SECONDS = 7 * 86400.0  # what a failed job leaves, for whoever asks why
@@ -26,33 +26,137 @@ class Finding:
 
     kind: str  # litter | loss
     what: str
-    path: Path
-
-    @property
-    def bytes(self) -> int:
-        files = [self.path] if self.path.is_file() else self.path.rglob("*")
-        return sum(file.lstat().st_size for file in files if file.is_file())
+    key: str
 
 
 def examine(
     database: Database, store: Store, *, young: float = YOUNG_SECONDS, deep: bool = False
 ) -> list[Finding]:
     """All that rows and bytes disagree about."""
+    return [*litter(database, store, young=young), *losses(database, store, deep=deep)]
+
+
+def litter(database: Database, store: Store, *, young: float = YOUNG_SECONDS) -> list[Finding]:
+    """Bytes that no row names; they are listed before the rows are, so that what is made meanwhile has its row."""
+    now = time.time()
+    pieces = list(store.pieces())
     with database.read() as tx:
-        datasets = {row.id: row for row in tx.scalars(select(Dataset))}
-        jobs = {row.id: row for row in tx.execute(select(Job.id, Job.state, Job.task))}
-        models = list(tx.scalars(select(Model)))
-    published = {model.job_id: store.at(model.folder).parents[1] for model in models}
-    return [
-        *_strays(store, set(datasets), set(jobs), young),
-        *(
-            found
-            for row in jobs.values()
-            if row.state in ENDED
-            for found in _spent(store, row, published, young)
-        ),
-        *_losses(store, list(datasets.values()), models, deep),
-    ]
+        rows = _Rows(
+            datasets=set(tx.scalars(select(Dataset.id))),
+            jobs={row.id: (row.state, row.task) for row in tx.execute(select(Job.id, Job.state, Job.task))},
+            published={
+                folder.rsplit("/", 2)[0]
+                for folder in (*tx.scalars(select(Model.folder)), *(found.folder for found in _results(tx)))
+            },
+            waiting=set(_sources(tx)),
+        )
+    found = []
+    for piece in pieces:
+        what, patience = rows.judge(piece, young)
+        if what is not None and piece.modified <= now - patience:
+            found.append(Finding("litter", what, piece.key))
+    return found
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What rows say about bytes."""
+
+    datasets: set[str]
+    jobs: dict[str, tuple[State, str]]
+    published: set[str]  # attempts
+    waiting: set[str]  # jobs whose uploaded files are still to be predicted, by themselves or by a retry
+
+    def judge(self, piece: Piece, young: float) -> tuple[str | None, float]:
+        """Why a piece is litter, if it is, and how long such litter is left alone."""
+        match piece.key.split("/"):
+            case ["tmp", _]:
+                return "an upload that never ended", young
+            case ["parts", *_]:
+                return "an upload in parts that never ended", young
+            case ["datasets", name] if name not in self.datasets:
+                return "bytes of a dataset that has no row", young
+            case ["datasets", name, _] if name in self.datasets:
+                return "a reading that never ended", young
+            case ["jobs", name] if name not in self.jobs:
+                return "bytes of a job that has no row", young
+            case ["jobs", name, "0"] if name in self.waiting:
+                return None, young
+            case ["jobs", name, _] if name in self.jobs and piece.key not in self.published:
+                return self._spent(*self.jobs[name], young)
+        return None, young
+
+    def _spent(self, state: State, task: str, young: float) -> tuple[str | None, float]:
+        """What an ended job no longer needs: all but what it published, and for a week what a failed one left.
+
+        A file of rows is kept as long for whoever retries predictions that were cancelled.
+        """
+        if state not in ENDED:
+            return None, young
+        failed = state == State.failed and task != "ingest"
+        kept = failed or (state == State.cancelled and task == "predict")
+        return "an attempt that published nothing", KEPT_SECONDS if kept else young
+
+
+@dataclass(frozen=True)
+class _Result:
+    job_id: str
+    folder: str
+    sha256: str
+
+
+def _results(tx: Session) -> Iterator[_Result]:
+    """The predictions that rows promise."""
+    done = select(Job.id, Job.result).where(Job.task == "predict", Job.state == State.succeeded)
+    for row in tx.execute(done):
+        yield _Result(row.id, row.result["folder"], row.result["sha256"])
+
+
+def _sources(tx: Session) -> Iterator[str]:
+    live = select(Job.config).where(Job.task == "predict", Job.state.not_in(ENDED))
+    return (config["source"] for config in tx.scalars(live) if config["source"] is not None)
+
+
+def losses(database: Database, store: Store, *, deep: bool = False) -> Iterator[Finding]:
+    """Rows that no byte backs."""
+    with database.read() as tx:
+        datasets = list(tx.scalars(select(Dataset.id).where(Dataset.state == Intake.ready)))
+        models, results = list(tx.scalars(select(Model))), list(_results(tx))
+    for dataset_id in datasets:
+        key = store.key(store.dataset(dataset_id))
+        if not store.holds(key, "meta.json"):
+            yield Finding("loss", f"the bytes of dataset {dataset_id} are gone", key)
+    for model in models:
+        yield from (Finding("loss", what, model.folder) for what in _lost(store, model, deep))
+    for found in results:
+        yield from (Finding("loss", what, found.folder) for what in _unbacked(store, found, deep))
+
+
+def _unbacked(store: Store, found: _Result, deep: bool) -> Iterator[str]:
+    if not store.holds(found.folder, PREDICTIONS):
+        yield f"the predictions of job {found.job_id} are gone"
+    elif deep and not store.intact(found.folder, PREDICTIONS, found.sha256):
+        yield f"the predictions of job {found.job_id} have changed"
+
+
+def _lost(store: Store, model: Model, deep: bool) -> Iterator[str]:
+    if not store.holds(model.folder, cards.WEIGHTS):
+        yield f"the weights of model {model.id} are gone"
+    elif deep and not store.intact(model.folder, cards.WEIGHTS, model.sha256):
+        yield f"the weights of model {model.id} have changed"
+    elif not store.holds(model.folder, cards.GRAPH):
+        yield f"model {model.id} has no graph: `c2s export` on its folder makes one"
+    elif deep and not _described(store, model.folder):
+        yield f"the graph of model {model.id} has changed"
+
+
+def _described(store: Store, key: str) -> bool:
+    """Whether the graph is the one of the card."""
+    try:
+        card = cards.load(store.open_model(key))
+    except (errors.InvalidModel, Unavailable):
+        return False
+    return "graph" not in card or store.intact(key, cards.GRAPH, card["graph"]["sha256"])
 
 
 class Janitor(threading.Thread):
@@ -74,11 +178,12 @@ class Janitor(threading.Thread):
 
     def clean(self) -> int:
         """Remove the litter there is now."""
-        litter = [found for found in examine(self._database, self._store) if found.kind == "litter"]
-        for finding in litter:
+        self._store.sweep()
+        found = litter(self._database, self._store)
+        for finding in found:
             remove(self._store, finding)
-        log.info("cleaned", pieces=len(litter))
-        return len(litter)
+        log.info("cleaned", pieces=len(found))
+        return len(found)
 
     def stop(self) -> None:
         """Clean no more."""
@@ -88,48 +193,4 @@ class Janitor(threading.Thread):
 def remove(store: Store, finding: Finding) -> None:
     """Delete litter."""
     if finding.kind == "litter":
-        store.discard(finding.path)
-
-
-def _strays(store: Store, datasets: set[str], jobs: set[str], young: float) -> Iterator[Finding]:
-    for path in _old(store.root / "tmp", young):
-        yield Finding("litter", "an upload that never ended", path)
-    for path in _old(store.root / "datasets", young):
-        if path.name not in datasets:
-            yield Finding("litter", "bytes of a dataset that has no row", path)
-        else:
-            yield from (
-                Finding("litter", "a reading that never ended", part) for part in path.glob(".intake-*")
-            )
-    for path in _old(store.root / "jobs", young):
-        if path.name not in jobs:
-            yield Finding("litter", "bytes of a job that has no row", path)
-
-
-def _spent(store: Store, job: Any, published: Mapping[str, Path], young: float) -> Iterator[Finding]:
-    """What an ended job no longer needs: all but its model, and for a week what a failed training left."""
-    kept = published.get(job.id)
-    patience = KEPT_SECONDS if job.state == State.failed and job.task == "train" else young
-    for path in _old(store.root / "jobs" / job.id, patience):
-        if path != kept:
-            yield Finding("litter", "an attempt that published nothing", path)
-
-
-def _losses(store: Store, datasets: list[Dataset], models: list[Model], deep: bool) -> Iterator[Finding]:
-    for dataset in datasets:
-        folder = store.dataset(dataset.id)
-        if dataset.state == Intake.ready and not (folder / "meta.json").is_file():
-            yield Finding("loss", f"the bytes of dataset {dataset.id} are gone", folder)
-    for model in models:
-        weights = store.at(model.folder) / "weights.safetensors"
-        if not weights.is_file():
-            yield Finding("loss", f"the weights of model {model.id} are gone", weights)
-        elif deep and folders.digest(weights) != model.sha256:
-            yield Finding("loss", f"the weights of model {model.id} have changed", weights)
-
-
-def _old(folder: Path, young: float) -> Iterator[Path]:
-    limit = time.time() - young
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path.lstat().st_mtime <= limit:
-            yield path
+        store.discard(finding.key)

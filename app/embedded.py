@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from app.core import access, db, errors
+from app.core import access, errors
 from app.core.settings import Settings
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0  # seconds before a restart, doubling
@@ -31,7 +31,7 @@ POLL = 0.1
 class Child:
     """A process that should run: started, watched, restarted with growing patience, stopped."""
 
-    def __init__(self, name: str, command: list[str], log: Path, *, fds: tuple[int, ...] = ()) -> None:
+    def __init__(self, name: str, command: list[str], log: Path | None, *, fds: tuple[int, ...] = ()) -> None:
         self.name, self._command, self._log, self._fds = name, command, log, fds
         self._process: subprocess.Popen[bytes] | None = None
         self._wait, self._started, self._due = FIRST_WAIT, 0.0, 0.0
@@ -47,8 +47,8 @@ class Child:
             self._start(now)
 
     def _start(self, now: float) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own modules
+        with self._log.open("ab") if self._log else contextlib.nullcontext() as log:  # None: as ours
+            self._process = subprocess.Popen(  # noqa: S603 # nosec B603 # our own modules
                 [*self._command, "--parent", str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -58,7 +58,7 @@ class Child:
             )
         self._started = now
 
-    def ask_to_stop(self) -> None:
+    def ask_tostop(self) -> None:
         """Send SIGTERM."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
@@ -77,16 +77,25 @@ class Child:
 def run(settings: Settings, *, ready: Callable[[str], None]) -> None:
     """Run the service until SIGINT or SIGTERM; `ready` is told the address once it answers."""
     settings.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone(settings) as lock, _listening(settings) as listening, _signals() as told:
-        address = f"http://{settings.host}:{listening.getsockname()[1]}"
+    with _alone(settings) as lock, listening(settings) as door, signals() as told:
+        address = f"http://{settings.host}:{door.getsockname()[1]}"
         lock.write(f"{os.getpid()} {address}\n")
         lock.flush()
-        db.upgrade(settings.database)
-        children = _children(settings, listening)
+        _migrate()
+        children = _children(settings, door)
         try:
             _watch(children, told, address, lambda: ready(f"{address}/?token={access.token(settings)}"))
         finally:
-            _stop(children, settings.grace_seconds + 15)
+            door.close()  # who comes now is refused at once, instead of waiting for nobody
+            stop(children, settings.grace_seconds + 15)
+
+
+def _migrate() -> None:
+    """In a process of its own: what it loads would stay in this one for as long as the service runs."""
+    ours = [sys.executable, "-m", "app", "migrate"]
+    done = subprocess.run(ours, stdin=subprocess.DEVNULL, check=False)  # noqa: S603 # nosec B603 # our own module
+    if done.returncode:
+        raise errors.Unavailable("the database cannot be brought to this version")
 
 
 def running(settings: Settings) -> tuple[int, str] | None:
@@ -114,9 +123,10 @@ def _watch(children: list[Child], told: Callable[[], bool], address: str, ready:
         time.sleep(POLL)
 
 
-def _stop(children: list[Child], patience: float) -> None:
+def stop(children: list[Child], patience: float) -> None:
+    """Ask all to stop, and end those that have not after `patience` seconds."""
     for child in children:
-        child.ask_to_stop()
+        child.ask_tostop()
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and not all(child.ended() for child in children):
         time.sleep(POLL)
@@ -124,13 +134,13 @@ def _stop(children: list[Child], patience: float) -> None:
         child.kill()
 
 
-def _children(settings: Settings, listening: socket.socket) -> list[Child]:
+def _children(settings: Settings, door: socket.socket) -> list[Child]:
     logs = settings.root / "logs"
     logs.mkdir(exist_ok=True)
     for log in logs.glob("*.log"):
         if log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
-    descriptor = listening.fileno()
+    descriptor = door.fileno()
     api = [sys.executable, "-m", "app.serve", "--fd", str(descriptor)]
     return [
         Child("api", api, logs / "api.log", fds=(descriptor,)),
@@ -152,17 +162,19 @@ def _alone(settings: Settings) -> Iterator[IO[str]]:
 
 
 @contextlib.contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
+def listening(settings: Settings) -> Iterator[socket.socket]:
+    """The socket that requests come to."""
     try:
-        listening = socket.create_server((settings.host, settings.port), backlog=2048)
+        door = socket.create_server((settings.host, settings.port), backlog=2048)
     except OSError as exc:
         raise errors.Conflict(f"port {settings.port} is taken: set C2S_PORT to another, or to 0") from exc
-    with listening:
-        yield listening
+    with door:
+        yield door
 
 
 @contextlib.contextmanager
-def _signals() -> Iterator[Callable[[], bool]]:
+def signals() -> Iterator[Callable[[], bool]]:
+    """Whether somebody asked this process to stop."""
     asked: list[int] = []
 
     def note(number: int, _frame: types.FrameType | None) -> None:
@@ -181,7 +193,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
 def answers(address: str) -> bool:
     """Whether the service is ready at this address."""
     try:
-        with urllib.request.urlopen(f"{address}/readyz", timeout=2) as answer:  # noqa: S310 - our own address
+        with urllib.request.urlopen(f"{address}/readyz", timeout=2) as answer:  # noqa: S310 # nosec B310 # our own address
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

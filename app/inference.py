@@ -1,78 +1,84 @@
 """The only door from the service to a model runtime: models are loaded once, kept while they are used, and asked."""
 
-import threading
+import asyncio
 from collections import OrderedDict
-from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-import numpy.typing as npt
-
-from app.core.errors import Unavailable
+from app import batching
+from app.core.errors import Conflict, Unavailable
 from app.core.storage import Store
-from c2s import errors, pictures
+from c2s import data, errors, runtime
 
-if TYPE_CHECKING:
-    from c2s.predictor import Predictor
+MEMORY_BYTES = 512 * 2**20  # of loaded models, about; a larger one is kept alone
+LOADING = 2  # models read at once
 
-MOST = 8  # models in memory
-AT_ONCE = 2  # predictions that compute; the others wait
+
+class Loaded:
+    """A model in memory and the questions that wait for it."""
+
+    def __init__(self, model: runtime.Runtime) -> None:
+        self.interface = model.interface
+        self.bytes = model.bytes
+        self.line = batching.Line(model.session)
 
 
 class Inference:
-    """Loaded models, by the key of their folder, the least recently used one going first."""
+    """Loaded models, by the key of their folder, the least recently used one going first; lives on the event loop."""
 
-    def __init__(self, store: Store, *, threads: int, most: int = MOST) -> None:
-        self._store, self._threads, self._most = store, threads, most
-        self._lock = threading.Lock()
-        self._loaded: OrderedDict[str, Future[Predictor]] = OrderedDict()
-        self._turn = threading.BoundedSemaphore(AT_ONCE)
+    def __init__(
+        self,
+        store: Store,
+        *,
+        threads: int,
+        memory: int = MEMORY_BYTES,
+        observe: Callable[[int], None] = lambda rows: None,
+    ) -> None:
+        self._store, self._threads, self._memory = store, threads, memory
+        self._loaded: OrderedDict[str, Loaded] = OrderedDict()
+        self._loading: dict[str, asyncio.Future[Loaded]] = {}
+        self._readers = ThreadPoolExecutor(LOADING, thread_name_prefix="model")
+        self._batcher = batching.Batcher(observe=observe)
 
-    def model(self, key: str) -> "Predictor":
+    async def model(self, key: str) -> Loaded:
         """The model of a folder; many who ask at once wait for one loading."""
-        with self._lock:
-            found = self._loaded.get(key)
-            if mine := found is None:
-                found = self._loaded[key] = Future()
-                if len(self._loaded) > self._most:
-                    self._loaded.popitem(last=False)
+        if (found := self._loaded.get(key)) is not None:
             self._loaded.move_to_end(key)
-        if mine:
-            self._load(key, found)
-        return found.result()
+            return found
+        promise = self._loading.get(key)
+        if promise is None:
+            loop = asyncio.get_running_loop()
+            promise = self._loading[key] = loop.run_in_executor(self._readers, self._read, key)
+            promise.add_done_callback(lambda done: self._keep(key, done))
+        return await asyncio.shield(promise)  # one who leaves must not stop it for the others
 
-    def _load(self, key: str, promise: "Future[Predictor]") -> None:
+    def _keep(self, key: str, done: "asyncio.Future[Loaded]") -> None:
+        del self._loading[key]
+        if done.cancelled() or done.exception() is not None:  # the next one who asks tries again
+            return
+        self._loaded[key] = done.result()
+        while len(self._loaded) > 1 and sum(model.bytes for model in self._loaded.values()) > self._memory:
+            self._loaded.popitem(last=False)
+
+    def _read(self, key: str) -> Loaded:
         try:
-            promise.set_result(self._read(key))
-        except BaseException as exc:
-            with self._lock:  # the next one who asks tries again
-                if self._loaded.get(key) is promise:
-                    del self._loaded[key]
-            promise.set_exception(exc)
-
-    def _read(self, key: str) -> "Predictor":
-        import torch
-
-        from c2s.predictor import Predictor
-
-        torch.set_num_threads(self._threads)
-        try:
-            return Predictor.load(self._store.at(key))
+            return Loaded(runtime.Runtime.load(self._store.open_model(key), threads=self._threads))
+        except errors.NotExported as exc:
+            detail = (
+                "the model was published before models carried a graph: `c2s export` on its folder adds it"
+            )
+            raise Conflict(detail, code="model_not_exported") from exc
         except errors.InvalidModel as exc:
             detail = "the stored model is damaged or incomplete: `c2s doctor --deep` says more"
             raise Unavailable(detail, code="model_damaged", retry_after=300) from exc
 
-    def probabilities(self, key: str, rows: object) -> npt.NDArray[np.float64]:
-        """P(clean class | row) of raw rows; rows that the model cannot read are `InvalidDataset`."""
-        model = self.model(key)
-        with self._turn:
-            return model.probabilities(model.raw(rows))
+    async def probabilities(
+        self, model: Loaded, rows: data.Inputs, gone: Callable[[], bool] = batching.present
+    ) -> runtime.Probabilities:
+        """P(clean class | row) of rows that fit the model."""
+        return await self._batcher.ask(model.line, rows, gone)
 
-    def of_picture(self, key: str, blob: bytes) -> npt.NDArray[np.float64]:
-        """P(clean class | picture) of a PNG or JPEG, brought to the size of the training pictures."""
-        model = self.model(key)
-        if model.shape.image is None:
-            raise errors.InvalidDataset(f"the model reads {model.shape.kind} rows, not pictures")
-        with self._turn:
-            pixels = pictures.decode(blob, *model.shape.image)  # (h, w, c)
-            return model.probabilities(pixels[None])
+    def close(self) -> None:
+        """End the threads."""
+        self._batcher.close()
+        self._readers.shutdown(wait=False, cancel_futures=True)

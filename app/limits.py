@@ -1,5 +1,6 @@
 """What every request meets before the application: a request id, a body limit, and no forms."""
 
+import asyncio
 import re
 import secrets
 from collections.abc import Iterable
@@ -9,10 +10,22 @@ import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app import heads
 from app.core import errors
 
 MEBI = 1024 * 1024
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+NDJSON = b"application/x-ndjson"
+# On every answer. What brings a policy of its own (a page) keeps it; the rest is data, and no document of any site.
+SECURITY = {
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+}
+TLS = (b"strict-transport-security", b"max-age=31536000")  # only where a browser came by TLS
 FORMS = {b"multipart/form-data", b"application/x-www-form-urlencoded"}
 
 log = structlog.get_logger()
@@ -41,24 +54,33 @@ def problem_headers(body: bytes, request_id: str) -> list[tuple[bytes, bytes]]:
         (b"content-type", b"application/problem+json"),
         (b"content-length", b"%d" % len(body)),
         (b"x-request-id", request_id.encode("ascii")),
+        *SECURITY.items(),
     ]
 
 
+def secured(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
+    """An answer's headers with what keeps a browser from being clever about it."""
+    given = list(headers)
+    names = {name.lower() for name, _ in given}
+    given += [(name, value) for name, value in SECURITY.items() if name not in names]
+    return [*given, TLS] if scheme == "https" else given
+
+
 def header(scope: Scope, name: bytes) -> bytes:
-    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    return next((value for key, value in headers if key == name), b"")
+    return heads.of(scope).get(name, b"")
 
 
 def request_id_of(scope: Scope) -> str:
     """Takes over the caller's id if it is harmless in a header and a log, else makes one."""
     given = header(scope, b"x-request-id").decode("latin-1")
-    return given if REQUEST_ID.fullmatch(given) else new_request_id()
+    return given if given and REQUEST_ID.fullmatch(given) else new_request_id()
 
 
 async def busy(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers in the application's place when too many requests are under way."""
     error = errors.Unavailable("too many requests are under way")
     request_id = request_id_of(scope)
+    scope.setdefault("state", {})["request_id"] = request_id
     body = problem(error, request_id=request_id)
     retry = (b"retry-after", b"%d" % (error.retry_after or 1))
     headers = [*problem_headers(body, request_id), retry, (b"connection", b"close")]
@@ -100,16 +122,41 @@ class Limits:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         limit = self.larger.get((scope["method"], scope["path"]), self.json_bytes)
+        if speaks_oip(scope["path"]) and scope["path"].endswith("/infer"):
+            limit = self.larger["POST", "/predict"]
+        if _is_stream(scope) or _is_file(scope):
+            limit = self.larger["POST", "/datasets"]
         exchange = Exchange(scope, receive, send, limit=limit)
         scope.setdefault("state", {})["request_id"] = exchange.request_id
-        with structlog.contextvars.bound_contextvars(request_id=exchange.request_id):
+        tokens = structlog.contextvars.bind_contextvars(request_id=exchange.request_id)
+        try:
             await exchange.run(self.app)
+        finally:
+            structlog.contextvars.reset_contextvars(**tokens)
 
 
 def _takes_its_time(scope: Scope) -> bool:
     """Streams of events and uploads last as long as their clients wish, and wait more than they work."""
     path: str = scope["path"]
-    return path.endswith("/events") or (scope["method"], path) == ("POST", "/datasets")
+    upload = (scope["method"], path) == ("POST", "/datasets") or _is_file(scope)
+    return path.endswith("/events") or _is_stream(scope) or upload
+
+
+def speaks_oip(path: str) -> bool:
+    """Whether a path is of the Open Inference Protocol, whose errors look otherwise."""
+    return path == "/v2" or path.startswith("/v2/")
+
+
+def _is_stream(scope: Scope) -> bool:
+    """Lines that are answered one by one and never held together."""
+    return scope["path"] == "/predict" and header(scope, b"content-type").startswith(NDJSON)
+
+
+def _is_file(scope: Scope) -> bool:
+    """Rows to predict as a file; JSON at the same address only names a dataset."""
+    kind = header(scope, b"content-type").split(b";")[0].strip().lower()
+    asks = kind == b"application/json" or kind.endswith(b"+json")
+    return (scope["method"], scope["path"]) == ("POST", "/predictions") and not asks
 
 
 class Exchange:
@@ -138,6 +185,9 @@ class Exchange:
             except ClientDisconnect:
                 if not self.refused:
                     log.info("client_left", received=self.received)
+            except asyncio.CancelledError:  # the service stops and has waited long enough
+                if not self.started and not self.refused:
+                    await self.refuse(errors.Unavailable("the service is stopping: try again"))
 
     async def receive(self) -> Message:
         """Hands on a message; past the limit it answers 413 and tells the application that nobody listens."""
@@ -158,7 +208,7 @@ class Exchange:
             self.started = True
             kept = [(name, value) for name, value in message.get("headers", []) if name != b"x-request-id"]
             mark = (b"x-request-id", self.request_id.encode("ascii"))
-            message = {**message, "headers": [*kept, mark]}
+            message = {**message, "headers": secured([*kept, mark], self.scope.get("scheme", "http"))}
         await self.inner_send(message)
 
     async def refuse_form(self, media_type: str) -> None:
@@ -175,5 +225,11 @@ class Exchange:
         self.refused = True
         body = problem(error, request_id=self.request_id)
         headers = problem_headers(body, self.request_id)
+        if speaks_oip(self.scope["path"]):
+            body = orjson.dumps({"error": str(error)})
+            headers = problem_headers(body, self.request_id)
+            headers[0] = (b"content-type", b"application/json")
+        if error.retry_after is not None:
+            headers.append((b"retry-after", b"%d" % error.retry_after))
         await self.inner_send({"type": "http.response.start", "status": error.status, "headers": headers})
         await self.inner_send({"type": "http.response.body", "body": body})

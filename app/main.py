@@ -5,34 +5,81 @@ import importlib.metadata
 from collections.abc import AsyncIterator
 
 import anyio
+import anyio.to_thread
+import structlog
 from fastapi import FastAPI
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app import doctor, inference, limits
+from app import doctor, inference, limits, watching
 from app.api import (
+    admission,
+    aliases,
+    audit,
+    bulk,
     catalog,
     datasets,
+    direct,
     events,
+    exports,
     guard,
     health,
     jobs,
+    keys,
+    lookup,
+    metrics,
     models,
+    oip,
     pages,
     predictions,
     problems,
+    projects,
     reference,
     results,
+    sessions,
+    transitions,
 )
-from app.core import access, db, relay, storage
+from app.core import access, ballast, census, db, errors, keyring, ledger, ratelimits, relay, stores
+from app.core import datasets as records
+from app.core import metrics as figures
 from app.core import settings as configuration
 from app.core.settings import Settings
 
+log = structlog.get_logger("c2s")
+ENCODERS = 2  # large questions that are read at once
+MODELS = (models, aliases, exports)
+RESULTS = (transitions, results)
+WATCHED = (health, metrics)
+ACCESS = (keys, projects, audit, sessions)
 READERS = 2  # small files that are read at once, each in a process of its own
+
+
+class Service(FastAPI):
+    """FastAPI inside our own layers, which predictions pass without it."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        stack = super().build_middleware_stack()
+        if not isinstance(stack, ServerErrorMiddleware):  # pragma: no cover - another framework
+            raise TypeError("the framework's outermost layer is not the one that ours replaces")
+        chosen: Settings = self.state.settings
+        inner = direct.Direct(stack.app)  # `Guard` answers what nobody foresaw
+        guarded = guard.Guard(
+            inner, admission=self.state.admission, host=chosen.host, allowed=chosen.allowed_hosts
+        )
+        return watching.Watched(limits.Limits(guarded, upload_bytes=chosen.max_upload_bytes))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if direct.ours(scope) and self.middleware_stack is not None:
+            scope["app"] = self
+            await self.middleware_stack(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The service as an ASGI application."""
     chosen = settings or configuration.load()
-    app = FastAPI(
+    app = Service(
         title="c2s",
         version=importlib.metadata.version("c2s"),
         description=reference.ABOUT,
@@ -43,13 +90,26 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         generate_unique_id_function=reference.operation_id,
     )
     app.state.settings = chosen
-    app.state.token = access.token(chosen)
+    app.state.admission = admission.Admission(access.token(chosen))
     app.openapi = lambda: reference.document(app)  # type: ignore[method-assign]
     problems.install(app)
-    for resource in (pages, datasets, jobs, events, results, models, predictions, catalog, health):
+    # the first is asked most: a route is found by trying one after the other
+    asked = (
+        predictions,
+        oip,
+        pages,
+        datasets,
+        jobs,
+        events,
+        *RESULTS,
+        *MODELS,
+        bulk,
+        catalog,
+        *WATCHED,
+        *ACCESS,
+    )
+    for resource in asked:
         app.include_router(resource.router)
-    app.add_middleware(guard.Guard, token=app.state.token, host=chosen.host)
-    app.add_middleware(limits.Limits, upload_bytes=chosen.max_upload_bytes)  # outermost
     return app
 
 
@@ -57,12 +117,31 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     app.state.database = db.Database(settings.database)
-    app.state.store = storage.Store(settings.store, min_free=settings.min_free_bytes)
+    app.state.datasets = records.Ready(app.state.database)
+    app.state.census = census.Census(app.state.database)
+    app.state.store = stores.open_store(settings)
+    app.state.ballast = ballast.Ballast(settings, app.state.database)
+    app.state.ballast.lay()
     app.state.store.sweep()  # uploads whose process died
-    app.state.inference = inference.Inference(app.state.store, threads=settings.threads)
+    try:
+        await anyio.to_thread.run_sync(app.state.store.prepare)
+    except errors.ServiceError as exc:  # jobs can be looked at without it, and /readyz says what is missing
+        log.warning("store_away", error=str(exc))
+    app.state.inference = inference.Inference(
+        app.state.store, threads=settings.threads, observe=figures.batch
+    )
+    app.state.lookup = lookup.Lookup(app.state.database, app.state.inference)
+    app.state.encoders = anyio.CapacityLimiter(ENCODERS)
+    app.state.probes = health.probes()
     app.state.readers = anyio.CapacityLimiter(READERS)
     app.state.pollers = anyio.CapacityLimiter(events.POLLERS)
-    threads: list[relay.Relay | doctor.Janitor] = [doctor.Janitor(app.state.database, app.state.store)]
+    app.state.keyring = keyring.Keyring(app.state.database, app.state.admission.bootstrap, settings.limits)
+    app.state.buckets = ratelimits.buckets(settings.broker_url)
+    app.state.ledger = ledger.Ledger(app.state.database)
+    threads: list[relay.Relay | doctor.Janitor | ledger.Ledger] = [
+        doctor.Janitor(app.state.database, app.state.store),
+        app.state.ledger,
+    ]
     if not settings.embedded:  # else only the worker itself can ring
         threads.append(_relay(app.state.database, settings))
     for thread in threads:
@@ -72,7 +151,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         for thread in threads:
             thread.stop()
+        app.state.inference.close()
+        await app.state.buckets.close()
         app.state.database.close()
+        app.state.store.close()
 
 
 def _relay(database: db.Database, settings: Settings) -> relay.Relay:

@@ -12,8 +12,10 @@ from typing import Any, cast
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http import flow_control, httptools_impl
 
-from app import limits
-from app.core import errors
+from app import limits, watching
+from app.core import errors, metrics
+
+BUSY = watching.Watched(limits.busy)  # counted and told like any other answer
 
 
 class HeadTooLarge(errors.ServiceError):
@@ -170,7 +172,9 @@ class Guarded(httptools_impl.HttpToolsProtocol):
     def _start_asgi_task(self, cycle: httptools_impl.RequestResponseCycle, app: ASGI3Application) -> None:
         """Starts the application, or our refusal where uvicorn has chosen its own for want of room."""
         if app is flow_control.service_unavailable:
-            app = cast(ASGI3Application, limits.busy)
+            app = cast(ASGI3Application, BUSY)
+        # a handler that waits for its turn asks whether anybody still waits for its answer
+        cast(dict[str, Any], cycle.scope)["c2s.gone"] = lambda: cycle.disconnected
         super()._start_asgi_task(cycle, app)
 
     # What is late
@@ -216,6 +220,7 @@ class Guarded(httptools_impl.HttpToolsProtocol):
             self.cycle.message_event.set()
 
     def answer(self, error: errors.ServiceError) -> None:
+        metrics.request("other", "none", error.status, 0.0)  # no application saw it
         request_id = limits.new_request_id()
         body = limits.problem(error, request_id=request_id)
         headers = [*limits.problem_headers(body, request_id), (b"connection", b"close")]

@@ -1,7 +1,10 @@
 """The API process: uvicorn with our limits, on a socket that its starter may have opened."""
 
 import argparse
+import gc
+import math
 import os
+import signal
 import socket
 import sys
 import types
@@ -11,14 +14,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from app import main, protocol
-from app.core import db, guard, logs, settings
+from app.core import access, guard, logs, schema, settings, tracing
 
 
 def run(listening: socket.socket | None = None) -> None:
     """Serve until told to stop."""
     chosen = settings.load()
-    logs.configure(chosen.log_level)
-    db.upgrade(chosen.database)
+    logs.configure(chosen.log_level, chosen.log_format, hidden=(*chosen.secrets, access.token(chosen)))
+    tracing.configure("c2s-api")
+    schema.upgrade(chosen.database)
     application = main.create_app(chosen)
     config = uvicorn.Config(
         application,
@@ -31,9 +35,11 @@ def run(listening: socket.socket | None = None) -> None:
         server_header=False,
         timeout_keep_alive=5,
         limit_concurrency=1000,  # beyond, 503 at once: a short queue answers sooner than a long one
-        timeout_graceful_shutdown=10,  # event streams end with the process and resume elsewhere
+        # predictions and uploads under way may end; event streams end by themselves and resume elsewhere
+        timeout_graceful_shutdown=math.ceil(chosen.grace_seconds),
     )
     Server(config, application).run(sockets=[listening] if listening else None)
+    tracing.close()
 
 
 class Server(uvicorn.Server):
@@ -43,10 +49,17 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._application = application
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start; what is there by then stays, and the collector need not look at it again and again."""
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
-        """Take a signal to stop."""
+        """Take a signal to stop: ending as asked is success, where uvicorn would die by the signal in the end."""
         self._application.state.leaving = True
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
 
 def entry(argv: Sequence[str] | None = None) -> int:

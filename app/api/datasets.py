@@ -6,9 +6,10 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import TypeAdapter
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from app.api import deps, problems, strict, uploads
-from app.core import datasets, errors
+from app.core import audit, datasets, errors, quotas
 from app.core.db import Database
 from app.core.tables import Dataset, Intake
 from app.intake.options import Format, Name, Options
@@ -89,6 +90,8 @@ async def create(
 ) -> DatasetOut:
     """CSV, JSON lines, Parquet, NPZ or a zip of images as the raw body: `curl -X POST -T data.csv`."""
     strict.media_type(request)
+    announced = int(request.headers.get("content-length", "0")[:20])
+    await anyio.to_thread.run_sync(_check_room, database, announced)
     register = uploads.Register(settings, database, store)
     with store.upload(limit=settings.max_upload_bytes) as upload:
         uploaded = await uploads.receive(request, upload)
@@ -97,6 +100,12 @@ async def create(
     response.status_code = made.status
     response.headers["Location"] = f"/datasets/{made.resource}"
     return await anyio.to_thread.run_sync(_show, database, made.resource)
+
+
+def _check_room(database: Database, announced: int) -> None:
+    if database.caller is not None and database.caller.quotas.stored_bytes is not None:
+        with database.read() as tx:
+            quotas.check_room(tx, database.caller, announced)
 
 
 def _show(database: Database, dataset_id: str) -> DatasetOut:
@@ -150,7 +159,11 @@ def _refusal(error: dict[str, Any]) -> dict[str, Any]:
     summary="Delete a dataset that no job needs any more",
     responses=problems.documented(409),
 )
-def delete(dataset_id: deps.DatasetId, database: deps.Db, store: deps.Files) -> None:
-    with database.begin() as tx:
+def delete(dataset_id: deps.DatasetId, database: deps.Db, spare: deps.Spare, store: deps.Files) -> None:
+    def remove(tx: Session) -> None:
         datasets.remove(tx, dataset_id)
+        audit.note(tx, database.caller, "dataset.delete", dataset_id)
+
+    spare.pressing(database, remove)
     store.remove_dataset(dataset_id)
+    spare.lay()

@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
@@ -11,10 +11,10 @@ import orjson
 from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from sqlalchemy import Select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.core import errors, ids, receipts
+from app.core import ballast, datasets, errors, ids, ownership
+from app.core.callers import DEFAULT_PROJECT, NOBODY, Caller
 from app.core.db import Database
 from app.core.settings import Settings
 from app.core.storage import Store
@@ -25,9 +25,28 @@ async def _settings(request: Request) -> Settings:
     return found
 
 
-async def _database(request: Request) -> Database:
+async def _caller(request: Request) -> Caller:
+    found: Caller = getattr(request.state, "caller", NOBODY)
+    return found
+
+
+def database_of(request: Request) -> Database:
+    """The database as the caller sees it."""
+    return ownership.of(whole_database(request), getattr(request.state, "caller", NOBODY))
+
+
+def whole_database(request: Request) -> Database:
+    """The database with the rows of everybody."""
     found: Database = request.app.state.database
     return found
+
+
+async def _database(request: Request) -> Database:
+    return database_of(request)
+
+
+async def _whole_database(request: Request) -> Database:
+    return whole_database(request)
 
 
 async def _store(request: Request) -> Store:
@@ -35,13 +54,29 @@ async def _store(request: Request) -> Store:
     return found
 
 
+async def _ready(request: Request) -> datasets.Ready:
+    found: datasets.Ready = request.app.state.datasets
+    return found
+
+
+async def _ballast(request: Request) -> ballast.Ballast:
+    found: ballast.Ballast = request.app.state.ballast
+    return found
+
+
 Config = Annotated[Settings, Depends(_settings)]
-Db = Annotated[Database, Depends(_database)]
+Db = Annotated[Database, Depends(_database)]  # as the caller sees it: without other projects' rows
+All = Annotated[Database, Depends(_whole_database)]  # for admins and probes
+Who = Annotated[Caller, Depends(_caller)]
 Files = Annotated[Store, Depends(_store)]
+Datasets = Annotated[datasets.Ready, Depends(_ready)]
+Spare = Annotated[ballast.Ballast, Depends(_ballast)]
 
 DatasetId = Annotated[str, Path(pattern=ids.pattern("ds"))]
 JobId = Annotated[str, Path(pattern=ids.pattern("job"))]
 ModelId = Annotated[str, Path(pattern=ids.pattern("mdl"))]
+KeyId = Annotated[str, Path(pattern=ids.pattern("key"))]
+ProjectId = Annotated[str, Path(pattern=ids.pattern("prj"))]
 Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", description="The same request with the same key is done once, for 24 h."),
@@ -115,17 +150,29 @@ class Cursor:
 
     def rows(self, tx: Session, chosen: Select[T], table: type[T]) -> tuple[Sequence[T], bool]:
         """The rows of the page, and whether more follow; ids sort by age."""
-        if self.after is not None:
-            if not re.fullmatch(CURSORS[table.__name__], self.after):
-                fault = {"pointer": "?after", "code": "invalid", "detail": "not a next_cursor of this list"}
-                raise errors.Invalid("the cursor is not one of this list", errors=[fault])
-            chosen = chosen.where(table.id < self.after)
+        if (after := self.checked(table.__name__)) is not None:
+            chosen = chosen.where(table.id < after)
         found = tx.scalars(chosen.order_by(table.id.desc()).limit(self.limit + 1)).all()
         return found[: self.limit], len(found) > self.limit
 
+    def checked(self, table: str) -> str | None:
+        """The cursor, if it can be one of this list."""
+        if self.after is not None and not re.fullmatch(CURSORS[table], self.after):
+            fault = {"pointer": "?after", "code": "invalid", "detail": "not a next_cursor of this list"}
+            raise errors.Invalid("the cursor is not one of this list", errors=[fault])
+        return self.after
+
 
 Paging = Annotated[Cursor, Depends()]
-CURSORS = {"Dataset": ids.pattern("ds"), "Job": ids.pattern("job"), "Model": ids.pattern("mdl")}  # by table
+PREFIXES: dict[str, ids.Prefix] = {
+    "Dataset": "ds",
+    "Job": "job",
+    "Model": "mdl",
+    "Key": "key",
+    "Project": "prj",
+    "Audit": "aud",
+}
+CURSORS = {table: ids.pattern(prefix) for table, prefix in PREFIXES.items()}
 
 
 def page(items: Sequence[Item], has_more: bool) -> Page[Item]:
@@ -137,9 +184,16 @@ def unchanging(body: bytes, known: str | None, media_type: str = "application/js
     """An answer that will never change, or 304 to a client that has it."""
     tag = f'"{hashlib.sha256(media_type.encode() + body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
-    if known is not None and any(_bare(part) in (tag, "*") for part in known.split(",")):
+    if has(known, tag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
+
+
+def has(known: str | None, tag: str) -> bool:
+    """Whether a client has what this ETag names."""
+    return known is not None and any(
+        part.strip().removeprefix("W/") in (tag, "*") for part in known.split(",")
+    )
 
 
 def plain(value: object) -> bytes:
@@ -147,41 +201,6 @@ def plain(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def _bare(tag: str) -> str:
-    return tag.strip().removeprefix("W/")
-
-
-@dataclass(frozen=True)
-class Made:
-    """What a post made, now or the first time it was sent."""
-
-    resource: str
-    status: int
-    again: bool = False
-
-
-def once(database: Database, key: str | None, request: str, make: Callable[[Session], Made]) -> Made:
-    """Make something in one transaction, unless the same request with this key did so before."""
-    try:
-        with database.begin() as tx:
-            if (before := _earlier(tx, key, request)) is not None:
-                return before
-            made = make(tx)
-            if key is not None:
-                receipts.keep(tx, key, request, resource=made.resource, status=made.status)
-            return made
-    except IntegrityError as exc:  # somebody with the same key was faster
-        if (before := replayed(database, key, request)) is not None:
-            return before
-        raise errors.Conflict("something that the request needs was deleted meanwhile") from exc
-
-
-def _earlier(tx: Session, key: str | None, request: str) -> Made | None:
-    found = None if key is None else receipts.earlier(tx, receipts.check(key), request)
-    return None if found is None else Made(found.resource, found.status, again=True)
-
-
-def replayed(database: Database, key: str | None, request: str) -> Made | None:
-    """What this request with this key made before."""
-    with database.read() as tx:
-        return _earlier(tx, key, request)
+def project_of(database: Database) -> str:
+    """The project that a database is looked at for."""
+    return database.caller.project_id if database.caller else DEFAULT_PROJECT

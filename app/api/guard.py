@@ -1,47 +1,54 @@
-"""What a request must show before any handler sees it: a host that is ours, and the access token."""
+"""What a request must show before any handler sees it: a host that is ours, and a key or a session."""
 
-import http.cookies
+import functools
 import ipaddress
 import re
-from collections.abc import Iterator
 
 import structlog
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api import problems
-from app.core import access, errors
+from app import heads
+from app.api import admission, problems, scopes
+from app.core import errors, ratelimits
 from app.core.settings import LOOPBACK
 
-OPEN = frozenset({"/livez", "/readyz", "/version"})  # probes carry no token
-COOKIE = "c2s"
+OPEN = scopes.OPEN  # probes carry no key
+COOKIE = admission.COOKIE
 HOST = re.compile(r"(\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(:[0-9]{0,5})?")
-OURS = ("", "none", "same-origin")  # Sec-Fetch-Site of a page of ours, a typed address, or no browser
 
 log = structlog.get_logger()
 
 
 class Guard:
-    """Refuses foreign hosts (421) and strangers (401), and turns what nobody foresaw into a plain 500."""
+    """Refuses foreign hosts (421), strangers (401) and the hasty (429); what nobody foresaw is a plain 500."""
 
-    def __init__(self, app: ASGIApp, *, token: str, host: str) -> None:
-        self._app, self._token = app, token
-        self._hosts = None if _everywhere(host) else {*LOOPBACK, host.lower()}
+    def __init__(self, app: ASGIApp, *, admission: admission.Admission, host: str, allowed: str = "") -> None:
+        self._app, self._admission = app, admission
+        named = {name.strip().lower() for name in allowed.split(",") if name.strip()}
+        anywhere = _everywhere(host) and not named  # which names lead here is then not ours to know
+        self._hosts = None if anywhere else {*LOOPBACK, host.lower(), *named}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started = False
+        standing: ratelimits.Standing | None = None
 
         async def watched(message: Message) -> None:
             nonlocal started
             started = True
+            if standing is not None and message["type"] == "http.response.start":
+                MutableHeaders(scope=message).raw.extend(standing.headers())
             await send(message)
 
-        connection = HTTPConnection(scope)
         try:
-            self._check(connection)
+            standing = await self._check(HTTPConnection(scope))
+            if standing is not None and not standing.granted:
+                detail = f"at most {standing.rate} requests a minute"
+                raise ratelimits.Limited(detail, retry_after=standing.wait())
             await self._app(scope, receive, watched)
         except ClientDisconnect:
             raise
@@ -52,35 +59,20 @@ class Guard:
             if started:
                 raise
             request_id = scope.get("state", {}).get("request_id", "")
-            await problems.answer(error, request_id)(scope, receive, send)
+            await problems.answer(error, request_id, path=scope["path"])(scope, receive, watched)
 
-    def _check(self, connection: HTTPConnection) -> None:
-        if self._hosts is not None and _name(connection.headers.get("host", "")) not in self._hosts:
+    async def _check(self, connection: HTTPConnection) -> ratelimits.Standing | None:
+        if self._hosts is not None and _name(heads.text(connection.scope, b"host")) not in self._hosts:
             raise problems.Misdirected("the Host header names another service")
         path = connection.scope["path"]  # never of the URL, which the Host header is part of
         if path in OPEN or (path == "/" and "token" in connection.query_params):  # the page checks it itself
-            return
-        if not any(access.matches(shown, self._token) for shown in _shown(connection)):
-            raise errors.Unauthorized("send the token as `Authorization: Bearer TOKEN`")
+            return None
+        caller, standing = await self._admission.admit(connection)
+        connection.scope.setdefault("state", {})["caller"] = caller
+        return standing
 
 
-def _shown(connection: HTTPConnection) -> Iterator[str]:
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        yield token.strip()
-    # Cookies know no ports: a page of another server on this machine could have the browser send ours.
-    if connection.headers.get("sec-fetch-site", "") in OURS:
-        yield _cookie(connection.headers.get("cookie", ""))
-
-
-def _cookie(header: str) -> str:
-    try:
-        found = http.cookies.SimpleCookie(header).get(COOKIE)
-    except http.cookies.CookieError:
-        return ""
-    return found.value if found else ""
-
-
+@functools.lru_cache(64)
 def _name(host: str) -> str:
     """The name in a Host header, without the port; empty if the header is anything else."""
     found = HOST.fullmatch(host.lower())
@@ -88,7 +80,7 @@ def _name(host: str) -> str:
 
 
 def _everywhere(host: str) -> bool:
-    """Whether the service listens on every address; which names lead to it is then not ours to know."""
+    """Whether the service listens on every address."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

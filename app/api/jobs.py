@@ -1,17 +1,19 @@
 """Trainings: made, watched, cancelled, tried again. The commit is the promise; nothing is published from here."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
-from app.api import deps, plans, problems, strict
-from app.core import datasets, ids, jobs, receipts
+from app.api import deps, ordering, plans, posts, problems, states, strict
+from app.core import audit, datasets, db, errors, ids, jobs, quotas, receipts, tracing
 from app.core.db import Database
-from app.core.tables import Job, Model, State
+from app.core.settings import Settings
+from app.core.tables import Dataset, Job, Model, State, Task
 from c2s import config
 
 router = APIRouter(prefix="/jobs", route_class=strict.Strict, tags=["jobs"], responses=problems.documented())
@@ -21,7 +23,7 @@ class JobIn(config.TrainConfig):
     """A training; every field but `dataset_id` has a default."""
 
     dataset_id: Annotated[str, Field(pattern=ids.pattern("ds"))]
-    name: Annotated[str | None, Field(min_length=1, max_length=200)] = None  # of the model
+    name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None
     priority: Annotated[int, Field(ge=-100, le=100)] = 0  # larger first
 
     def training(self) -> config.TrainConfig:
@@ -29,40 +31,19 @@ class JobIn(config.TrainConfig):
         return config.TrainConfig(**{name: getattr(self, name) for name in config.TrainConfig.model_fields})
 
 
-class Progress(deps.Out):
-    """How far a running job is."""
-
-    fraction: float | None = None
-    phase: str | None = None
-    epoch: int | None = None
-    epochs: int | None = None
-    metrics: dict[str, Any] | None = None
-    eta_seconds: float | None = None
-    elapsed_seconds: float | None = None
-
-
-class Failure(deps.Out):
-    """Why a job failed."""
-
-    code: jobs.Code
-    message: str
-    phase: str | None
-    retriable: bool
-    log: list[str]  # the last lines
-
-
 class JobOut(deps.Listed):
-    """A training and how far it is."""
+    """A training, or predictions for many rows, and how far it is."""
 
+    task: Task
     state: State
     phase: str | None
-    progress: Progress | None
+    progress: states.Progress | None
     dataset_id: str | None  # None once the dataset is deleted; the manifest still names it
     model_id: str | None
     name: str | None
     priority: int
     attempts: int
-    error: Failure | None
+    error: states.Failure | None
     retry_of: str | None
     config: dict[str, Any]
     created_at: deps.Time
@@ -106,45 +87,68 @@ def _show(database: Database, job_id: str) -> JobOut:
 )
 def create(
     body: JobIn,
-    response: Response,
     *,
     settings: deps.Config,
     database: deps.Db,
+    known: deps.Datasets,
     dry_run: Annotated[bool, Query(description="only validate and forecast")] = False,
     key: deps.Key = None,
 ) -> Any:
     if dry_run:
         return _dry(database, body)
+    request = "" if key is None else receipts.digest("POST /jobs", body.model_dump_json())
+    if (before := posts.replayed(database, key, request)) is not None:  # even if its dataset is gone by now
+        return _accepted(_show(database, before.resource))
+    order = Order(settings, database, body, key, request)
+    project = deps.project_of(database)
+    try:
+        return _accepted(order.place(known.find(body.dataset_id, project)))
+    except errors.Conflict:  # the dataset was deleted, just now or while we remembered it
+        known.forget()
+        return _accepted(order.place(known.find(body.dataset_id, project)))
 
-    request = receipts.digest("POST /jobs", body.model_dump_json())
-    if (before := deps.replayed(database, key, request)) is not None:  # even if its dataset is gone by now
-        response.headers["Location"] = f"/jobs/{before.resource}"
-        return _show(database, before.resource)
-    with (
-        database.read() as tx
-    ):  # outside the transaction: a ready dataset never changes, and writers take turns
-        dataset = datasets.ready(tx, body.dataset_id)
-    chosen = plans.resolve(body.training(), dataset)
-    settled, manifest = chosen.model_dump(mode="json"), plans.manifest(chosen, dataset, settings)
-    fresh: list[JobOut] = []
 
-    def make(tx: Session) -> deps.Made:
-        job = jobs.create(
-            tx,
-            dataset,
-            task="train",
-            config=settled,
-            manifest=manifest,
-            name=body.name,
-            priority=body.priority,
-            max_queue=settings.max_queue,
-        )
-        fresh.append(_out(job, None))
-        return deps.Made(job.id, 202)
+def _accepted(job: JobOut) -> Response:
+    """The answer as bytes: what is built from our own schema need not be checked against it."""
+    headers = {"Location": f"/jobs/{job.id}"}
+    return Response(job.model_dump_json(), 202, headers=headers, media_type=strict.JSON)
 
-    made = deps.once(database, key, request, make)
-    response.headers["Location"] = f"/jobs/{made.resource}"
-    return _show(database, made.resource) if made.again else fresh[0]
+
+@dataclass(frozen=True)
+class Order:
+    """A request for a job, read and not yet in the queue."""
+
+    settings: Settings
+    database: Database
+    body: JobIn
+    key: str | None
+    request: str
+
+    def place(self, dataset: Dataset) -> JobOut:
+        """Make the job, once: what needs no transaction is settled before, as writers take turns."""
+        chosen = plans.resolve(self.body.training(), dataset)
+        manifest = plans.manifest(chosen, dataset, self.settings)
+        fresh: list[Job] = []
+
+        def make(tx: Connection) -> posts.Made:
+            job = jobs.create(
+                tx,
+                dataset,
+                task="train",
+                config=manifest["config"],
+                manifest=manifest,
+                name=self.body.name,
+                priority=self.body.priority,
+                max_queue=self.settings.max_queue,
+                by=self.database.caller,
+            )
+            quotas.take_job(tx, self.database.caller)
+            fresh.append(job)
+            return posts.Made(job.id, 202)
+
+        alone = not quotas.counts_jobs(self.database.caller)
+        made = posts.once(self.database, self.key, self.request, make, alone=alone)
+        return _show(self.database, made.resource) if made.again else _out(fresh[-1], None)
 
 
 def _dry(database: Database, body: JobIn) -> Response:
@@ -161,8 +165,9 @@ def index(
     cursor: deps.Paging,
     state: Annotated[State | None, Query()] = None,
     dataset_id: Annotated[str | None, Query(pattern=ids.pattern("ds"))] = None,
+    task: Annotated[Literal["train", "predict"], Query()] = "train",
 ) -> deps.Page[JobOut]:
-    chosen = select(Job).where(Job.task == "train")
+    chosen = select(Job).where(Job.task == task)
     if state is not None:
         chosen = chosen.where(Job.state == state)
     if dataset_id is not None:
@@ -186,10 +191,13 @@ def show(job_id: deps.JobId, database: deps.Db) -> JobOut:
         **problems.documented(409),
     },
 )
-def cancel(job_id: deps.JobId, response: Response, database: deps.Db) -> JobOut:
-    with database.begin() as tx:
-        jobs.find(tx, job_id)  # only trainings are a user's to cancel
-        job = jobs.request_cancel(tx, job_id)
+def cancel(job_id: deps.JobId, response: Response, database: deps.Db, spare: deps.Spare) -> JobOut:
+    def ask(tx: Session) -> Job:
+        jobs.find(tx, job_id)  # the reading of a file is nobody's to cancel
+        audit.note(tx, database.caller, "job.cancel", job_id)
+        return jobs.request_cancel(tx, job_id)
+
+    job = spare.pressing(database, ask)
     response.status_code = 200 if job.state == State.cancelled else 202
     return _out(job, None)
 
@@ -198,14 +206,34 @@ def cancel(job_id: deps.JobId, response: Response, database: deps.Db) -> JobOut:
     "/{job_id}/retry",
     status_code=202,
     summary="Make a new job like one that failed or was cancelled",
-    responses={202: {"description": "The new job will run"}, **problems.documented(400, 409, 429)},
+    responses={
+        200: {"model": JobOut, "description": "Retried before: the job that waits, runs or has succeeded"},
+        202: {"description": "The new job will run"},
+        **problems.documented(400, 409, 429),
+    },
 )
 def retry(
-    job_id: deps.JobId, response: Response, settings: deps.Config, database: deps.Db, key: deps.Key = None
+    job_id: deps.JobId,
+    response: Response,
+    *,
+    settings: deps.Config,
+    database: deps.Db,
+    store: deps.Files,
+    key: deps.Key = None,
 ) -> JobOut:
-    def make(tx: Session) -> deps.Made:
-        return deps.Made(jobs.retry(tx, job_id, max_queue=settings.max_queue).id, 202)
+    who, origin = database.caller, tracing.origin()  # here: another request's thread may do the writing
+    with database.read() as tx:
+        ordering.check_retry(store, jobs.find(tx, job_id))
 
-    made = deps.once(database, key, receipts.digest(f"POST /jobs/{job_id}/retry"), make)
+    def make(tx: Connection) -> posts.Made:
+        with db.mapped(tx, database.caller) as session:
+            job, new = jobs.retry(session, job_id, max_queue=settings.max_queue, origin=origin, by=who)
+        if new:
+            quotas.take_job(tx, who)
+            quotas.take_predictions(tx, who, (job.task == "predict" and job.config["rows"]) or 0)
+        return posts.Made(job.id, 202 if new else 200)
+
+    made = posts.once(database, key, receipts.digest(f"POST /jobs/{job_id}/retry"), make)
+    response.status_code = made.status
     response.headers["Location"] = f"/jobs/{made.resource}"
     return _show(database, made.resource)

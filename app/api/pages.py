@@ -1,13 +1,14 @@
 """Pages for a browser: where one lands, and the reference; no script, nothing from elsewhere."""
 
+import dataclasses
 import html
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.api import codes, guard, problems, reference, strict
-from app.core import access, errors
+from app.api import codes, problems, reference, sessions, strict
+from app.core import errors
 
 router = APIRouter(route_class=strict.Strict, tags=["pages"], responses=problems.documented())
 HEADERS = {
@@ -35,7 +36,7 @@ curl -H "Authorization: Bearer $TOKEN" --json '{{"model": "mdl_...", "inputs": [
     "/",
     summary="What is running",
     response_class=HTMLResponse,
-    responses={303: {"description": "The token is right: it is kept as a cookie"}},
+    responses={303: {"description": "The key is right: a session begins, kept as a cookie"}},
 )
 def landing(request: Request, token: Annotated[str | None, Query(max_length=1000)] = None) -> Response:
     if token is not None:
@@ -46,12 +47,13 @@ def landing(request: Request, token: Annotated[str | None, Query(max_length=1000
 
 
 def _welcome(request: Request, token: str) -> Response:
-    if not access.matches(token, request.app.state.token):
+    state = request.app.state
+    caller = state.admission.bootstrap.caller(token) or state.keyring.look_up("key", token)
+    if caller is None:
         raise errors.Unauthorized("the token is wrong")
     answer = RedirectResponse("/", status_code=303, headers=HEADERS)
-    answer.set_cookie(
-        guard.COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https"
-    )
+    caller = dataclasses.replace(caller, request_id=problems.request_id(request))
+    sessions.set_cookie(request, answer, sessions.start(state.database, caller, token))
     return answer
 
 

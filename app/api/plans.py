@@ -1,19 +1,23 @@
 """What a job would do: its config with nothing left open, what it needs to run again, and a forecast; without torch."""
 
+import contextlib
 import functools
 import importlib.metadata
+import itertools
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from app.api import deps
-from app.core import errors
+from app.core import errors, tracing
 from app.core.settings import Settings
 from app.core.tables import Dataset
 from c2s import config, defaults, transition
 from c2s.shape import SMALLEST_SIDE, Shape
 
+MOST_WEIGHTS = 2**28  # of a net: 1 GiB, and four times that with Adam and an average beside it
 FEW_ROWS = 20  # of a class: below, what is said about its noise rests on a handful of labels
 PAIRED = (config.Mcl, config.ForwardSimi, config.ReweightSimi, config.PruneSimi)
 IMAGE_NETS = (config.LeNet, config.LeNet5, config.ShakeShake26, config.ResNet56, config.ResNet50)
@@ -94,6 +98,7 @@ def manifest(chosen: config.TrainConfig, dataset: Dataset, settings: Settings) -
         "threads": settings.threads,
         "device": settings.device,
         "versions": _versions(),
+        "origin": tracing.origin(),
     }
 
 
@@ -146,11 +151,16 @@ def _warnings(chosen: config.TrainConfig, dataset: Dataset, pairs: float) -> lis
             f"A batch holds about {pairs:.0f} similar pairs, fewer than {defaults.SIMILAR_PAIRS}:"
             " a larger batch_size of stage2 would teach more."
         )
-    if few := sum(count < FEW_ROWS for count in counts):
-        found.append(
-            f"{few} classes have fewer than {FEW_ROWS} rows: what is said about their noise is a guess."
-        )
-    return found
+    found += few_rows(counts)
+    held = sum(min(count - 1, round(chosen.validation * count)) for count in counts)  # as c2s.data.split does
+    return found + defaults.held_notes(max(1, held), len(counts))
+
+
+def few_rows(counts: Sequence[int]) -> list[str]:
+    """What to think of a matrix of classes that have next to no rows."""
+    few = sum(count < FEW_ROWS for count in counts)
+    said = f"{few} of {len(counts)} classes have fewer than {FEW_ROWS} rows:"
+    return [f"{said} what is said about their noise is a guess."] if few else []
 
 
 def _check_net(net: config.NetConfig, about: Shape) -> None:
@@ -167,6 +177,23 @@ def _check_net(net: config.NetConfig, about: Shape) -> None:
         )
     if isinstance(net, config.ShakeShake26) and net.width < 2:
         raise _wrong("/net/width", "invalid_config", "net shake-shake-26 needs a width of at least 2")
+    if (weights := _weights(net, about)) > MOST_WEIGHTS:
+        detail = f"the net would have {weights:,} weights, the most are {MOST_WEIGHTS:,}"
+        raise _wrong("/net", "invalid_config", detail)
+
+
+def _weights(net: config.NetConfig, about: Shape) -> int:
+    """Of the nets whose sizes are a user's to choose, about; the others are known to fit."""
+    match net:
+        case config.Mlp():
+            widths = [about.width or 0, *net.hidden, about.classes]
+        case config.TextNet():
+            widths = [about.width or 0, net.embedding, *net.hidden, about.classes]
+        case config.ShakeShake26():
+            return 2842 * net.width**2  # as it is built, from a width of 32 on
+        case _:
+            return 0
+    return sum(before * after for before, after in itertools.pairwise(widths))
 
 
 def _check_given(method: config.MethodConfig, T_c: transition.Matrix, counts: list[int]) -> None:  # noqa: N803
@@ -201,5 +228,9 @@ def _counts(dataset: Dataset) -> list[int]:
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    found = {name: importlib.metadata.version(name) for name in ("c2s", "torch", "numpy")}
-    return found | {"python": platform.python_version()}
+    """Of this installation: one that only serves has no torch, and the model's card tells what it was trained with."""
+    found = {"python": platform.python_version()}
+    for name in ("c2s", "torch", "numpy"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found

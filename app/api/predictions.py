@@ -1,32 +1,38 @@
-"""Predictions: rows in, class names and probabilities out."""
+"""Predictions: rows in, class names and probabilities out.
 
-from typing import Annotated, Any
+The handler takes the request as it is and answers bytes: a model per row, or an answer checked against its own
+schema, would cost more than the prediction. What it takes and gives is documented all the same.
+"""
 
-import numpy as np
-from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import functools
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
-import c2s.errors
-from app.api import deps, models, problems, strict
-from app.core import errors, ids
-from app.core.db import Database
-from app.inference import Inference
+import anyio.to_thread
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
-router = APIRouter(route_class=strict.Strict, tags=["predictions"], responses=problems.documented(400))
-MOST_ROWS = 10_000
-MOST_NUMBERS = 1_000_000  # probabilities in one answer
+from app import batching, heads
+from app.api import answers, deps, lines, lookup, problems, questions, scopes, strict
+from app.core import errors, metrics, models
+from app.core.ledger import Ledger
+from app.inference import Inference, Loaded
+from c2s import data
+from c2s.runtime import Probabilities
+
 IMAGES = ("image/png", "image/jpeg")
-Id = Annotated[str, Field(pattern=ids.pattern("mdl"))]
+NPY, NDJSON = "application/x-npy", "application/x-ndjson"
+PNG = b"\x89PNG\r\n\x1a\n"
+LONG = 64 * 1024  # bytes of a body that is read beside the event loop
+PARAMETERS = {"model", "top_k", "outputs"}
 
-
-class PredictIn(BaseModel):
-    """Rows as the model's dataset had them: objects, lists of numbers, texts, or nested lists of pixels."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    model: Id
-    inputs: Annotated[list[Any], Field(min_length=1, max_length=MOST_ROWS)]
-    top_k: Annotated[int | None, Field(ge=1, le=1000)] = None  # None: the probability of every class
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Ranked(deps.Out):
@@ -34,103 +40,195 @@ class Ranked(deps.Out):
     probability: float
 
 
+class Audit(deps.Out):
+    """What the model thinks of a given label: P(it is wrong), and the likeliest true class, given row and label."""
+
+    label: str
+    wrong: float
+    likeliest: str
+    probability: float
+
+
 class Prediction(deps.Out):
     """The likeliest class of a row; all probabilities in the order of `classes`, or the `top_k` likeliest."""
 
-    class_: str
-    probability: float
+    class_: str | None = None
+    probability: float | None = None
     probabilities: list[float] | None = None
     top: list[Ranked] | None = None
+    noisy_probabilities: list[float] | None = None  # of the label that a careless labeller would give
+    audit: Audit | None = None
 
 
 class PredictOut(deps.Out):
+    """The version that answered, and what it says."""
+
     model: str
+    name: str
+    version: int
     classes: list[str]
     predictions: list[Prediction]
 
 
-async def _body(request: Request) -> bytes:
-    return await request.body()
+class Plain(Response):
+    """Bytes that are there already, and no more headers than they need."""
+
+    def __init__(self, body: bytes, kind: str, *more: tuple[bytes, bytes]) -> None:
+        self.status_code, self.body, self.background = 200, body, None
+        size = (b"content-length", b"%d" % len(body))
+        self.raw_headers = [size, (b"content-type", kind.encode("ascii")), *more]
 
 
-async def _inference(request: Request) -> Inference:
-    found: Inference = request.app.state.inference
-    return found
+class Lean(APIRoute):
+    """A route whose handler takes the request as it is."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def handle(request: Request) -> Response:
+            scopes.check(request, self.path_format)
+            answer: Response = await self.endpoint(request)
+            return answer
+
+        return handle
 
 
-BODY: dict[str, Any] = {strict.JSON: {"schema": PredictIn.model_json_schema()}}
-BODY |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in IMAGES}
+router = APIRouter(route_class=Lean, tags=["predictions"], responses=problems.documented(400, 409, 429))
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+BODY = {strict.JSON: {"schema": questions.PredictIn.model_json_schema()}}
+QUERY = [
+    {"name": "model", "schema": {"type": "string", "minLength": 1, "maxLength": models.LONGEST}},
+    {"name": "top_k", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
+    {"name": "outputs", "schema": {"type": "string"}},
+]
+ABOUT = "for a body that is not JSON"
+_TOP_K: TypeAdapter[Any] = TypeAdapter(questions.PredictIn.__annotations__["top_k"])
+_OUTPUTS: TypeAdapter[Any] = TypeAdapter(questions.PredictIn.__annotations__["outputs"])
 
 
 @router.post(
     "/predict",
-    summary="Predict the clean class of rows, or of one image",
-    openapi_extra={"requestBody": {"required": True, "content": BODY}},
+    summary="Predict the clean class of rows, of an image or of an array, and audit labels",
+    responses={200: {"model": PredictOut, "content": {NPY: BINARY, NDJSON: {"schema": {"type": "string"}}}}},
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": BODY
+            | dict.fromkeys((*IMAGES, NPY), BINARY)
+            | {NDJSON: {"schema": {"type": "string"}}},
+        },
+        "parameters": [{**one, "in": "query", "required": False, "description": ABOUT} for one in QUERY],
+    },
 )
-def predict(
-    request: Request,
-    raw: Annotated[bytes, Depends(_body)],
-    *,
-    database: deps.Db,
-    inference: Annotated[Inference, Depends(_inference)],
-    model: Annotated[
-        str | None, Query(pattern=ids.pattern("mdl"), description="for an image as the body")
-    ] = None,
-    top_k: Annotated[int | None, Query(ge=1, le=1000, description="for an image as the body")] = None,
-) -> PredictOut:
-    if strict.media_type(request) not in IMAGES:
+async def predict(request: Request) -> Response:
+    asked_for = _query(request.scope["query_string"])
+    kind = strict.media_type(request)
+    if kind == NDJSON:
+        name, wish = _named(asked_for)
+        found, model = await lookup.of(request.scope).model(name)
+        return lines.answer(request, model, wish, compute, {"X-Model": found.id})
+    raw = await _body(request.receive)
+    if kind in IMAGES or kind == NPY:
+        name, wish = _named(asked_for)
+        found, model = await lookup.of(request.scope).model(name)
+        read, size = (_array, len(raw)) if kind == NPY else (_image, _unpacked(raw))
+        rows = await beside(size, request, read, model, raw)
+        labels = None
+    else:
         strict.check_json(request)
-        asked = _asked(strict.parse(raw))
-        return _predict(asked.model, asked.inputs, asked.top_k, database=database, inference=inference)
-    if model is None:
-        detail = "an image does not say which model it is for"
-        raise errors.Invalid(detail, errors=[{"parameter": "model", "code": "missing", "detail": detail}])
-    return _predict(model, raw, top_k, database=database, inference=inference)
+        asked = await beside(len(raw), request, questions.asked, raw)
+        wish = answers.Wish.of(asked.top_k, asked.outputs)
+        found, model = await lookup.of(request.scope).model(asked.model)
+        labels = None
+        if asked.labels is not None:
+            labels = questions.labels(model.interface, asked.labels, len(asked.inputs))
+        wish.check(len(asked.inputs), len(model.interface.classes))
+        rows = await beside(len(raw), request, questions.rows, model.interface, asked.inputs)
+    wish.check(len(rows), len(model.interface.classes))
+    probs = await compute(request, model, rows)
+    answers.check_finite(probs)
+    if NPY in heads.text(request.scope, b"accept"):
+        return Plain(answers.npy(model.interface, probs, wish), NPY, (b"x-model", found.id.encode()))
+    return Plain(answers.json(found, model.interface, probs, wish, labels), strict.JSON)
 
 
-def _asked(value: object) -> PredictIn:
+async def compute(request: Request, model: Loaded, rows: data.Inputs) -> Probabilities:
+    """P(clean class | row), unless the client has left by the time it is its turn."""
+    state, caller = request.app.state, request.scope["state"]["caller"]
+    inference: Inference = state.inference
+    ledger: Ledger = state.ledger
+    if not ledger.knows(caller):
+        await anyio.to_thread.run_sync(ledger.learn, caller)
+    ledger.predict(caller, len(rows))
+    began = time.monotonic()
     try:
-        return PredictIn.model_validate(value)
+        probs = await inference.probabilities(model, rows, request.scope.get("c2s.gone", batching.present))
+    except batching.Left as exc:
+        raise ClientDisconnect from exc
+    metrics.predicted(time.monotonic() - began)
+    return probs
+
+
+async def _body(receive: Receive) -> bytes:
+    """The whole body; most come in one piece."""
+    parts = []
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def beside(size: int, request: Request, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do the work here if it is small, else in a thread."""
+    if size <= LONG:
+        return work(*args, **kwargs)
+    limiter = request.app.state.encoders
+    return await anyio.to_thread.run_sync(lambda: work(*args, **kwargs), limiter=limiter)
+
+
+def _array(model: Loaded, raw: bytes) -> data.Inputs:
+    return questions.plain(model.interface, questions.array(raw))
+
+
+def _image(model: Loaded, raw: bytes) -> data.Inputs:
+    return questions.picture(model.interface, raw)[None]
+
+
+def _unpacked(raw: bytes) -> int:
+    """The bytes that a picture will have at most; a size only where a PNG says it plainly."""
+    if not raw.startswith(PNG):
+        return LONG + 1
+    return 8 * int.from_bytes(raw[16:20], "big") * int.from_bytes(raw[20:24], "big")
+
+
+@functools.lru_cache(256)
+def _query(raw: bytes) -> QueryParams:
+    """What the query says; most clients ask again and again with the same one."""
+    given = QueryParams(raw)
+    if raw:
+        strict.check_query(given, PARAMETERS)
+    return given
+
+
+def _named(given: QueryParams) -> tuple[str, answers.Wish]:
+    """Model and wish of a request whose body cannot name them."""
+    name = given.get("model", "")
+    if not 1 <= len(name) <= models.LONGEST:
+        raise _parameter(
+            "model", "the body does not say which model it is for: ?model=mdl_... or ?model=name"
+        )
+    if len(given) == 1:
+        return name, answers.Wish()
+    try:
+        top_k = _TOP_K.validate_python(given.get("top_k"))
+        outputs = _OUTPUTS.validate_python(given["outputs"].split(",") if "outputs" in given else None)
     except ValidationError as exc:
-        found = exc.errors(include_url=False, include_input=False)
-        raise problems.invalid(
-            [{**fault, "loc": (problems.BODY, *fault["loc"])} for fault in found], value
-        ) from exc
+        which = "outputs" if "outputs" in given else "top_k"
+        raise _parameter(which, str(exc.errors()[0]["msg"])) from exc
+    return name, answers.Wish.of(top_k, outputs)
 
 
-def _predict(
-    model: str, inputs: list[Any] | bytes, top_k: int | None, *, database: Database, inference: Inference
-) -> PredictOut:
-    with database.read() as tx:
-        folder = models.find(tx, model).folder
-    classes = inference.model(folder).classes
-    if top_k is None and isinstance(inputs, list) and len(inputs) * len(classes) > MOST_NUMBERS:
-        raise _wrong(f"{len(inputs)} rows of {len(classes)} classes are too many at once: ask for top_k")
-    try:
-        if isinstance(inputs, bytes):
-            probs = inference.of_picture(folder, inputs)
-        else:
-            probs = inference.probabilities(folder, inputs)
-    except c2s.errors.InvalidDataset as exc:
-        raise _wrong(str(exc)) from exc
-    if not np.isfinite(probs).all():
-        raise _wrong(f"row {int(np.argwhere(~np.isfinite(probs))[0][0])} is too large for the model")
-    return PredictOut(
-        model=model, classes=list(classes), predictions=[_one(row, classes, top_k) for row in probs]
-    )
-
-
-def _one(row: Any, classes: tuple[str, ...], top_k: int | None) -> Prediction:
-    best = int(row.argmax())
-    said = Prediction(class_=classes[best], probability=float(row[best]))
-    if top_k is None:
-        return said.model_copy(update={"probabilities": row.tolist()})
-    order = np.argsort(-row, kind="stable")[:top_k]
-    return said.model_copy(
-        update={"top": [Ranked(class_=classes[place], probability=float(row[place])) for place in order]}
-    )
-
-
-def _wrong(detail: str) -> errors.Invalid:
-    fault = {"pointer": "/inputs", "code": "invalid_input", "detail": detail}
-    return errors.Invalid(detail, code="invalid_input", errors=[fault])
+def _parameter(name: str, detail: str) -> errors.Invalid:
+    return errors.Invalid(detail, errors=[{"parameter": name, "code": "invalid", "detail": detail}])

@@ -16,12 +16,14 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 import c2s.errors
+from app import limits
 from app.api import codes
-from app.core import db, errors
+from app.core import db, errors, incoming
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS, LONGEST_POINTER = 50, 400
 BODY, PATH = "body", "path"
+FORESEEN = (errors.ServiceError, c2s.errors.C2SError, sqlalchemy.exc.SQLAlchemyError)
 
 log = structlog.get_logger()
 
@@ -67,21 +69,24 @@ KINDS: dict[int, type[errors.ServiceError]] = {
     for kind in (
         errors.BadRequest,
         errors.Unauthorized,
+        errors.Forbidden,
         errors.NotFound,
         NotAllowed,
         NotAcceptable,
         errors.Conflict,
+        errors.Moved,
         errors.TooLarge,
         errors.Unsupported,
         Misdirected,
         errors.Invalid,
+        errors.Unconditional,
         errors.TooMany,
         errors.Unavailable,
         errors.StoreFull,
         errors.ServiceError,
     )
 }
-EVERYWHERE = (401, 404, 413, 415, 421, 422, 500, 503)  # what any route may answer
+EVERYWHERE = (401, 403, 404, 413, 415, 421, 422, 429, 500, 503)  # what any route may answer
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -93,8 +98,10 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def answer(error: errors.ServiceError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
-    """The problem document of an error."""
+def answer(
+    error: errors.ServiceError, request_id: str, headers: Mapping[str, str] | None = None, *, path: str = ""
+) -> Response:
+    """The problem document of an error, or what the Open Inference Protocol has in its place."""
     body: dict[str, Any] = {
         "type": f"/problems/{error.code}",
         "title": error.title,
@@ -107,10 +114,11 @@ def answer(error: errors.ServiceError, request_id: str, headers: Mapping[str, st
     extra = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
     if error.status == HTTPStatus.UNAUTHORIZED:
         extra["WWW-Authenticate"] = 'Bearer realm="c2s"'
+    spoken = limits.speaks_oip(path)
     return Response(
-        orjson.dumps(body),
+        orjson.dumps({"error": str(error)} if spoken else body),
         status_code=error.status,
-        media_type=MEDIA_TYPE,
+        media_type="application/json" if spoken else MEDIA_TYPE,
         headers={**(headers or {}), **extra},
     )
 
@@ -135,6 +143,8 @@ def of(exc: Exception) -> errors.ServiceError:
             return errors.Unavailable("the database is busy")
         case sqlalchemy.exc.DBAPIError() if db.unavailable(exc):
             return errors.Unavailable("the database does not answer")
+        case OSError() if (known := incoming.trouble(exc)) is not None:
+            return known
         case _:
             return errors.ServiceError("an error that nobody foresaw; the log has it under this request_id")
 
@@ -190,21 +200,22 @@ def _http(exc: HTTPException) -> errors.ServiceError:
     return kind()  # the framework's own words may quote the request
 
 
-async def _on_error(request: Request, exc: Exception) -> Response:
+async def on_error(request: Request, exc: Exception) -> Response:
+    path = request.scope["path"]
     match exc:
         case RequestValidationError():
-            return answer(invalid(exc.errors(), exc.body), request_id(request))
+            return answer(invalid(exc.errors(), exc.body), request_id(request), path=path)
         case HTTPException():
-            return answer(_http(exc), request_id(request), exc.headers)
+            return answer(_http(exc), request_id(request), exc.headers, path=path)
         case _:
             error = of(exc)
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log.error("request_failed", code=error.code, path=request.scope["path"], exc_info=exc)
-    return answer(error, request_id(request))
+        trace = None if exc is error and exc.__cause__ is None else exc  # what we said ourselves needs none
+        log.error("request_failed", code=error.code, path=path, exc_info=trace)
+    return answer(error, request_id(request), path=path)
 
 
 def install(app: FastAPI) -> None:
     """Answer every error of the application with a problem document."""
-    foreseen = (errors.ServiceError, c2s.errors.C2SError, sqlalchemy.exc.SQLAlchemyError)
-    for kind in (*foreseen, RequestValidationError, HTTPException):
-        app.add_exception_handler(cast(type[Exception], kind), _on_error)
+    for kind in (*FORESEEN, RequestValidationError, HTTPException):
+        app.add_exception_handler(cast(type[Exception], kind), on_error)

@@ -10,7 +10,7 @@ from fastapi.openapi import utils
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
-from app.api import codes, guard, problems
+from app.api import admission, codes, problems, scopes
 
 ABOUT = """Turns data with wrong labels into a classifier that predicts the right ones, and says how wrong they are.
 
@@ -48,13 +48,21 @@ def document(app: FastAPI) -> dict[str, Any]:
         parts.setdefault("schemas", {}).update(shared["$defs"])
         parts["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
-            "page": {"type": "apiKey", "in": "cookie", "name": guard.COOKIE},
+            "page": {"type": "apiKey", "in": "cookie", "name": admission.COOKIE},
         }
-        found["security"] = [{"token": []}, {"page": []}]
-        for path in guard.OPEN & found["paths"].keys():
-            found["paths"][path]["get"]["security"] = []
+        for path, operations in found["paths"].items():
+            for verb, operation in operations.items():
+                operation["security"] = _security(scopes.needed(verb.upper(), path))
         app.openapi_schema = found
     return app.openapi_schema
+
+
+def _security(need: scopes.Need) -> list[dict[str, list[str]]]:
+    """Either credential, with the scope that the operation needs."""
+    if need == "anybody":
+        return []
+    names = [] if need == "any key" else [str(need)]
+    return [{"token": names}, {"page": names}]
 
 
 def page(found: dict[str, Any]) -> str:
@@ -84,6 +92,8 @@ def document_of(title: str, body: str) -> str:
 
 def _operation(verb: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
     yield f"<h2><code>{verb} {_text(path)}</code></h2><p>{_text(operation.get('summary', ''))}</p>"
+    if names := [name for way in operation["security"][:1] for name in way["token"]]:
+        yield f"<p>Scope: <code>{_text(names[0])}</code></p>"
     if "description" in operation:
         yield f"<p>{_text(operation['description'])}</p>"
     if parameters := operation.get("parameters"):

@@ -1,60 +1,15 @@
-"""What a job found out: the transition matrix, the metrics of its epochs, its checkpoints, its manifest."""
+"""What a job left on its way: the metrics of its epochs, its checkpoints, its manifest."""
 
-import csv
-import io
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import numpy as np
-from fastapi import APIRouter, Header, Query, Response
-from sqlalchemy import select
+from fastapi import APIRouter, Response
 
-from app.api import deps, plans, problems, strict
-from app.core import errors, events, jobs
-from app.core.db import Database
-from app.core.storage import Store
-from app.core.tables import Job, Model
-from c2s import cards, transition
+from app.api import deps, problems, strict
+from app.core import events, jobs
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
-CSV = "text/csv"
-CONFUSED = 5  # classes that a class is most often taken for
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed"}}
-
-
-class Priors(deps.Out):
-    clean: list[float]
-    noisy: list[float]
-
-
-class Confusion(deps.Out):
-    class_: str
-    probability: float
-
-
-class PerClass(deps.Out):
-    class_: str
-    noise_rate: float
-    confused_with: list[Confusion]
-
-
-class Alternative(deps.Out):
-    estimator: str
-    distance: float  # mean L1 distance of the rows from those of the chosen matrix
-    matrix: list[list[float]]
-
-
-class TransitionOut(plans.Noise):
-    """How the labels came to be wrong: P(given label | true class), and what follows from it."""
-
-    classes: list[str]
-    orientation: Literal["rows_clean_cols_noisy", "rows_noisy_cols_clean"]
-    matrix: list[list[float]]
-    priors: Priors
-    per_class: list[PerClass]
-    estimator: str
-    alternatives: list[Alternative]
 
 
 class Epoch(deps.Out):
@@ -81,105 +36,6 @@ class Checkpoint(deps.Out):
 
 class Checkpoints(deps.Out):
     data: list[Checkpoint]
-
-
-@router.get(
-    "/{job_id}/transition",
-    summary="The transition matrix",
-    response_model=TransitionOut,
-    responses={
-        200: {
-            "description": "As JSON, or as CSV by `Accept` or `format`",
-            "content": {CSV: {"schema": {"type": "string"}}},
-        },
-        **UNCHANGED,
-        **problems.documented(406),
-    },
-)
-def show_transition(
-    job_id: deps.JobId,
-    *,
-    database: deps.Db,
-    store: deps.Files,
-    orientation: Annotated[Literal["rows_clean", "cols_clean"], Query()] = "rows_clean",
-    format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002 - the API's word
-    accept: Annotated[str, Header()] = "*/*",
-    known: deps.Known = None,
-) -> Response:
-    found = _transition(*_card(database, store, job_id), transposed=orientation == "cols_clean")
-    if (format or _wanted(accept)) == "csv":
-        return deps.unchanging(_csv(found).encode(), known, media_type="text/csv; charset=utf-8")
-    return deps.unchanging(found.model_dump_json().encode(), known)
-
-
-def _wanted(accept: str) -> str:
-    """The form that a client likes best; we have two."""
-    kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    for kind in kinds:
-        if kind in ("*/*", "application/*", strict.JSON, ""):
-            return "json"
-        if kind in (CSV, "text/*"):
-            return "csv"
-    raise problems.NotAcceptable("the matrix is application/json or text/csv")
-
-
-def _card(database: Database, store: Store, job_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The card of the job's model, and the job's manifest."""
-    with database.read() as tx:
-        job = jobs.find(tx, job_id)
-        model = tx.scalar(select(Model).where(Model.job_id == job_id))
-    if model is None:
-        raise _none_yet(job)
-    return cards.load(store.at(model.folder)), job.manifest
-
-
-def _none_yet(job: Job) -> errors.NotFound:
-    if jobs.ended(job):
-        return errors.NotFound(f"job {job.id} {job.state} without a transition matrix", code="not_estimated")
-    return errors.NotYet(f"job {job.id} is {job.state}", code="not_estimated_yet", retry_after=5)
-
-
-def _transition(card: dict[str, Any], manifest: dict[str, Any], *, transposed: bool) -> TransitionOut:
-    found, classes = card["transition"], [str(label) for label in card["labels"]]
-    T_c = np.array(found["matrix"])  # noqa: N806 - the paper's letter
-    clean = np.array(found["priors"])
-    counts = manifest.get("dataset", {}).get("class_rows")
-    noisy = clean @ T_c if counts is None else transition.shares(counts, len(T_c))
-    others = {name: T for name, T in found["alternatives"].items() if name != found["estimator"]}
-    return TransitionOut(
-        **dict(plans.noise(T_c, clean)),
-        classes=classes,
-        orientation="rows_noisy_cols_clean" if transposed else "rows_clean_cols_noisy",
-        matrix=_turned(found["matrix"], transposed),
-        priors=Priors(clean=clean.tolist(), noisy=noisy.tolist()),
-        per_class=[_per_class(place, row, classes) for place, row in enumerate(found["matrix"])],
-        estimator=found["estimator"],
-        alternatives=[
-            Alternative(estimator=name, distance=T["distance"], matrix=_turned(T["matrix"], transposed))
-            for name, T in others.items()
-        ],
-    )
-
-
-def _per_class(place: int, row: list[float], classes: list[str]) -> PerClass:
-    others = sorted((-p, other) for other, p in enumerate(row) if other != place and p > 0)
-    return PerClass(
-        class_=classes[place],
-        noise_rate=max(0.0, 1 - row[place]),
-        confused_with=[Confusion(class_=classes[other], probability=-p) for p, other in others[:CONFUSED]],
-    )
-
-
-def _turned(matrix: list[list[float]], transposed: bool) -> list[list[float]]:
-    return [list(column) for column in zip(*matrix, strict=True)] if transposed else matrix
-
-
-def _csv(found: TransitionOut) -> str:
-    corner = "true \\ given" if found.orientation == "rows_clean_cols_noisy" else "given \\ true"
-    lines = [[name, *row] for name, row in zip(found.classes, found.matrix, strict=True)]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[corner, *found.classes], *lines])
-    return text.getvalue()
 
 
 @router.get("/{job_id}/metrics", summary="The metrics of every epoch so far")
@@ -220,7 +76,7 @@ def _checkpoint(data: dict[str, Any], at: float, metrics: dict[str, Any] | None)
     "/{job_id}/manifest",
     summary="All that is needed to run the job again",
     response_model=dict[str, Any],
-    responses=UNCHANGED,
+    responses={304: {"description": "Not changed"}},
 )
 def manifest(job_id: deps.JobId, database: deps.Db, known: deps.Known = None) -> Response:
     with database.read() as tx:

@@ -9,8 +9,11 @@ import orjson
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from starlette.datastructures import QueryParams
 from starlette.requests import HTTPConnection
 
+from app import heads
+from app.api import scopes
 from app.core import errors
 
 JSON = "application/json"
@@ -22,9 +25,10 @@ class Strict(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        known, takes_json = _parameters(self.dependant), self.body_field is not None
+        known, takes_json, path = _parameters(self.dependant), self.body_field is not None, self.path_format
 
         async def strictly(request: Request) -> Response:
+            scopes.check(request, path)
             check_parameters(request, known)
             if takes_json:
                 request = await _parsed(request)
@@ -59,13 +63,18 @@ def _replay(raw: bytes) -> Callable[[], Coroutine[Any, Any, dict[str, Any]]]:
 
 def check_parameters(request: Request, known: set[str]) -> None:
     """Refuse query parameters that mean nothing here, and text that PostgreSQL cannot keep."""
+    check_query(request.query_params, known)
+
+
+def check_query(given: QueryParams, known: set[str]) -> None:
+    """The same of a query."""
     faults = [
         {"parameter": name[:100], "code": "extra_forbidden", "detail": "there is no such parameter"}
-        for name in dict.fromkeys(request.query_params)
+        for name in dict.fromkeys(given)
         if name not in known
     ] + [
         {"parameter": name[:100], "code": "nul", "detail": "holds a NUL character"}
-        for name, value in request.query_params.multi_items()
+        for name, value in given.multi_items()
         if NUL in value
     ]
     if faults:
@@ -74,9 +83,9 @@ def check_parameters(request: Request, known: set[str]) -> None:
 
 def media_type(request: HTTPConnection) -> str:
     """The type of the body, without its parameters."""
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
+    if heads.text(request.scope, b"content-encoding", "identity").lower() != "identity":
         raise errors.Unsupported("send the body as it is, without a Content-Encoding")
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return heads.text(request.scope, b"content-type").partition(";")[0].strip().lower()
 
 
 def check_json(request: HTTPConnection) -> None:

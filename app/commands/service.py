@@ -1,4 +1,4 @@
-"""The commands that run the service: up, down, serve, migrate, doctor."""
+"""The commands that run the service: up, down, serve, migrate, check, doctor."""
 
 import argparse
 import os
@@ -19,9 +19,15 @@ def add(commands: Any) -> None:
     down = commands.add_parser("down", help="stop the service that `up` or `demo` started")
     down.set_defaults(run=run_down)
     serve = commands.add_parser("serve", help="run the API alone, for a deployment with its own workers")
+    serve.add_argument(
+        "--processes", type=int, default=1, help="behind one port; more than one on PostgreSQL"
+    )
     serve.set_defaults(run=run_serve)
     migrate = commands.add_parser("migrate", help="bring the database to this version")
     migrate.set_defaults(run=run_migrate)
+    check = commands.add_parser("check", help="say whether the settings are fit to start with")
+    check.add_argument("secrets", nargs="*", metavar="VARIABLE", help="whose value must be a strong secret")
+    check.set_defaults(run=run_check)
     doctor = commands.add_parser("doctor", help="find bytes without rows and rows without bytes")
     doctor.add_argument("--fix", action="store_true", help="remove the litter found")
     doctor.add_argument("--deep", action="store_true", help="check the weights of every model as well")
@@ -60,35 +66,51 @@ def run_down(_chosen: argparse.Namespace) -> None:
     sys.stdout.write("c2s has stopped\n")
 
 
-def run_serve(_chosen: argparse.Namespace) -> None:
-    """Run the API in this process."""
-    from app import serve
+def run_serve(chosen: argparse.Namespace) -> None:
+    """Run the API in this process, or in several."""
+    if chosen.processes > 1:
+        from app import fleet
 
-    serve.run()
+        fleet.run(settings.load(), chosen.processes)
+    else:
+        from app import serve
+
+        serve.run()
 
 
 def run_migrate(_chosen: argparse.Namespace) -> None:
-    """Upgrade the schema."""
-    from app.core import db
+    """Upgrade the schema. The store is made ready by the service: here, nothing may be there to write to."""
+    from app.core import schema
 
-    db.upgrade(settings.load().database)
+    schema.upgrade(settings.load().database)
+
+
+def run_check(chosen: argparse.Namespace) -> None:
+    """Read the settings as the service would, and judge the secrets that other servers were given."""
+    from app.core import strength
+
+    settings.load()
+    weak = [
+        f"{name} {found}" for name in chosen.secrets if (found := strength.weakness(os.environ.get(name, "")))
+    ]
+    if weak:
+        raise errors.Invalid("; ".join(weak))
 
 
 def run_doctor(chosen: argparse.Namespace) -> None:
     """Print the findings; exit 1 if something is lost."""
     from app import doctor
+    from app.core import stores
     from app.core.db import Database
-    from app.core.storage import Store
 
     known = settings.load()
-    database, store = Database(known.database), Store(known.store)
+    database, store = Database(known.database), stores.open_store(known)
     found = doctor.examine(
         database, store, young=0 if chosen.all_ages else doctor.YOUNG_SECONDS, deep=chosen.deep
     )
     for finding in found:
-        sys.stdout.write(
-            f"{finding.kind:<7}{store.key(finding.path)}  {finding.what} ({finding.bytes} bytes)\n"
-        )
+        size = store.size(finding.key)
+        sys.stdout.write(f"{finding.kind:<7}{finding.key}  {finding.what} ({size} bytes)\n")
         if chosen.fix:
             doctor.remove(store, finding)
     lost = sum(finding.kind == "loss" for finding in found)

@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from app.intake import options as chosen
 from app.intake import refusal
@@ -35,7 +36,8 @@ def opened(path: Path, limits: chosen.Limits) -> Iterator[tuple[zipfile.ZipFile,
         if len(everything) > limits.entries:
             raise _too_many(limits)
         _sizes(path, everything, limits)
-        _apart(archive, everything)
+        with path.open("rb") as file:
+            _apart(archive, everything, file)
         names = set[str]()
         for info in everything:
             _entry(info, names)
@@ -97,13 +99,23 @@ def _sizes(path: Path, everything: list[zipfile.ZipInfo], limits: chosen.Limits)
         raise refusal.refuse("archive_bomb", f"the archive unpacks to over {limits.ratio} times its size")
 
 
-def _apart(archive: zipfile.ZipFile, everything: list[zipfile.ZipInfo]) -> None:
-    """No two entries share bytes, and none reaches into the directory."""
+def _apart(archive: zipfile.ZipFile, everything: list[zipfile.ZipInfo], file: BinaryIO) -> None:
+    """No two entries share bytes, and none reaches into the directory.
+
+    How long an entry is, is said by its own header too: a long extra field can hide the entries behind it.
+    """
     end = archive.start_dir
     for info in sorted(everything, key=lambda one: one.header_offset, reverse=True):
-        if info.header_offset < 0 or info.header_offset + 30 + info.compress_size > end:
+        if info.header_offset < 0 or info.header_offset + _length(file, info) > end:
             raise refusal.refuse("bad_archive", "entries overlap", {"entry": shown(info.filename)})
         end = info.header_offset
+
+
+def _length(file: BinaryIO, info: zipfile.ZipInfo) -> int:
+    """The bytes of an entry with its header; one that is cut off reads as short, and fails when it is unpacked."""
+    file.seek(info.header_offset + 26)
+    name, extra = struct.unpack("<HH", file.read(4).ljust(4, b"\0"))
+    return 30 + int(name) + int(extra) + info.compress_size
 
 
 def _entry(info: zipfile.ZipInfo, names: set[str]) -> None:

@@ -24,7 +24,7 @@ def read(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
     with archive.opened(path, limits) as (opened, entries):
         there = {entry.filename.removesuffix(SUFFIX): entry for entry in entries}
         for entry in entries:
-            _judge(opened, entry, limits)
+            judge(opened, entry, limits)
         label = names(options.model_copy(update={"text": None, "drop": ()}), list(there))
         source = _source(options, list(there), label)
         wanted = [source, label] + ([options.id] if options.id else [])
@@ -53,14 +53,14 @@ def _raw(
     return raw
 
 
-def _judge(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: chosen.Limits) -> None:
+def judge(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: chosen.Limits) -> None:
     """Refuse what is no plain array, by its header alone."""
     where: refusal.Place = {"entry": archive.shown(entry.filename)}
     if not entry.filename.endswith(SUFFIX):
         raise refusal.refuse("bad_archive", "an NPZ archive holds arrays and nothing else", where)
     try:
         with opened.open(entry) as file:
-            shape, _, dtype = _header(file)
+            shape, _, dtype = header(file)
             begin = file.tell()
     except MemoryError:
         raise
@@ -77,7 +77,8 @@ def _judge(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: chosen.Limit
         raise MemoryError
 
 
-def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type of an array, from where it begins."""
     version = np.lib.format.read_magic(file)
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -92,7 +93,7 @@ def _array(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
     """The array, its bytes counted as they come."""
     try:
         with opened.open(entry) as file:
-            shape, fortran, dtype = _header(file)
+            shape, fortran, dtype = header(file)
             flat: Array = np.empty(math.prod(shape), dtype)
             space = flat.view(np.uint8) if flat.nbytes else np.empty(0, np.uint8)
             place = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 4  # fewer leave nothing to hold out
 EXAMPLES = 20  # refused rows that go with the refusal of the file
+NOTES = 10  # of one kind
 
 
 def build(
@@ -125,9 +127,24 @@ def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
         columns=_columns(raw, dataset),
         image=raw.image or _image(dataset),
         missing=_missing(raw),
+        notes=_lookalikes(dataset.classes),
         sha256=dataset.digest(),
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def _lookalikes(names: Sequence[str]) -> tuple[str, ...]:
+    """Classes that a person may have meant to be one: whether they are is not ours to decide."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    found = [group for group in alike.values() if len(group) > 1]
+    said = [
+        f"the classes {', '.join(map(repr, group[:5]))} differ in spaces or case alone"
+        for group in found[:NOTES]
+    ]
+    more = [f"and {len(found) - NOTES} more such groups"] if len(found) > NOTES else []
+    return (*said, *more)
 
 
 def _order(fault: refusal.Reason) -> tuple[bool, int, int, str]:

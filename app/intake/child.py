@@ -12,9 +12,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from app.intake import limits as walls
 from app.intake import options as chosen
-from app.intake import reading, refusal, report
+from app.intake import reading, refusal
 
 
 def main() -> None:
@@ -31,7 +33,8 @@ def main() -> None:
 def _said(request: dict[str, Any], limits: chosen.Limits) -> dict[str, Any]:
     options = chosen.Options.model_validate(request["options"])
     try:
-        found = ingest(Path(request["source"]), Path(request["target"]), options, limits)
+        card = Path(request["card"]) if "card" in request else None
+        found = ingest(Path(request["source"]), Path(request["target"]), options, limits, card=card)
         return {"ok": found.model_dump(mode="json")}
     except refusal.Refused as exc:
         return {"refused": exc.reasons}
@@ -45,10 +48,16 @@ def _said(request: dict[str, Any], limits: chosen.Limits) -> dict[str, Any]:
         return {"refused": refusal.refuse("unreadable", detail).reasons}
 
 
-def ingest(source: Path, target: Path, options: chosen.Options, limits: chosen.Limits) -> report.Report:
-    """Read the file into the folder `target`; whatever is wrong with it is `Refused`."""
+def ingest(
+    source: Path, target: Path, options: chosen.Options, limits: chosen.Limits, *, card: Path | None = None
+) -> BaseModel:
+    """Read the file into the folder `target`, with a card as that model's inputs; what is wrong is `Refused`."""
     started = time.monotonic()
     try:
+        if card is not None:
+            from app.intake import unlabelled
+
+            return unlabelled.ingest(source, target, options, limits=limits, card=card)
         from app.intake import reader
 
         return reader.ingest(source, target, options, limits=limits, started=started)

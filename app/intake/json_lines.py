@@ -12,7 +12,7 @@ import orjson
 
 from app.intake import options as chosen
 from app.intake import refusal
-from c2s import formats
+from c2s import commas
 
 BOM = b"\xef\xbb\xbf"
 LARGEST = 2**63  # integers from here on are floats
@@ -20,7 +20,7 @@ LARGEST = 2**63  # integers from here on are floats
 
 def filled(path: Path) -> Iterator[int]:
     """The numbers of the lines that hold anything."""
-    return (number for number, _ in _lines(path))
+    return (number for number, _ in lines(path))
 
 
 def tidy(path: Path, target: Path, limits: chosen.Limits) -> list[refusal.Reason]:
@@ -35,8 +35,8 @@ def tidy(path: Path, target: Path, limits: chosen.Limits) -> list[refusal.Reason
         name for name, kinds in seen.types.items() if len({_family(kind) for kind in kinds} - {None}) > 1
     }
     with target.open("wb") as file:
-        for number, line in _lines(path):
-            if number not in gone and isinstance(found := _object(line), dict):
+        for number, line in lines(path):
+            if number not in gone and isinstance(found := parsed(line), dict):
                 file.write(orjson.dumps({name: _value(found[name], name in mixed) for name in found}) + b"\n")
     return faults
 
@@ -55,8 +55,8 @@ class _Seen:
 
 def _scan(path: Path, limits: chosen.Limits) -> _Seen:
     seen = _Seen()
-    for number, line in _lines(path):
-        found = _object(line)
+    for number, line in lines(path):
+        found = parsed(line)
         if isinstance(found, str):
             seen.faults.append(refusal.reason("bad_json", found, {"line": number}))
             continue
@@ -83,19 +83,20 @@ def _nested(seen: _Seen, limits: chosen.Limits) -> list[refusal.Reason]:
     return list(faults.values())
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold anything, numbered from 1; one that is too long refuses the file."""
     with path.open("rb") as file:
         number = 0
-        while line := file.readline(formats.BLOCK):
+        while line := file.readline(commas.BLOCK):
             number += 1
-            if len(line) == formats.BLOCK:
-                detail = f"line {number} is longer than {formats.BLOCK} bytes"
+            if len(line) == commas.BLOCK:
+                detail = f"line {number} is longer than {commas.BLOCK} bytes"
                 raise refusal.refuse("row_too_long", detail, {"line": number})
             if plain := line.removeprefix(BOM).strip() if number == 1 else line.strip():
                 yield number, plain
 
 
-def _object(line: bytes) -> dict[str, Any] | str:
+def parsed(line: bytes) -> dict[str, Any] | str:
     """The object on a line, or what is wrong with it."""
     try:
         found = orjson.loads(line)

@@ -54,6 +54,11 @@ def read(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
         return _decoded(opened, rows, faults, label=label, options=options, limits=limits)
 
 
+def is_picture(name: str) -> bool:
+    """Whether an entry is named like a picture."""
+    return name.lower().endswith(SUFFIXES) and not _litter(name)
+
+
 def _litter(name: str) -> bool:
     return name.startswith(LITTER[0]) or PurePosixPath(name).name.startswith((".", *LITTER[1:]))
 

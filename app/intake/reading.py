@@ -12,9 +12,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 import app
 from app.intake import limits as walls
@@ -25,33 +25,53 @@ LONGEST_ANSWER = 2**24  # bytes; a thousand refused rows take far less
 FOLDER, REQUEST, ANSWER, TRACE = "dataset", "request.json", "answer.json", "trace.txt"
 NO_SPACE = "no_space"
 log = logging.getLogger(__name__)
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Encoded(BaseModel):
+    """What became of rows without labels."""
+
+    rows: int
+    faults: int  # rows that could not be encoded
 
 
 def read(
     source: Path, target: Path, options: chosen.Options, limits: chosen.Limits | None = None
 ) -> report.Report:
     """Read the file into the folder `target`, which appears whole; what cannot be used is `Refused`."""
-    limits = limits or chosen.Limits()
+    return _thrown(source, target, {"options": options}, limits or chosen.Limits(), report.Report)
+
+
+def encode(source: Path, target: Path, card: Path, options: chosen.Options, limits: chosen.Limits) -> Encoded:
+    """The same for rows without labels, as inputs of the model with this card."""
+    return _thrown(source, target, {"options": options, "card": card}, limits, Encoded)
+
+
+def _thrown(
+    source: Path, target: Path, asked: dict[str, Any], limits: chosen.Limits, kind: type[Answer]
+) -> Answer:
     target.parent.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(prefix=".intake-", dir=target.parent)).resolve()  # one rename away
     try:
-        (place / REQUEST).write_bytes(_request(source, place, options, limits))
+        (place / REQUEST).write_bytes(_request(source, place, asked, limits))
         code = _run(place, limits)
-        found = _answer(place, code, limits)
+        found = _answer(place, code, limits, kind)
         _publish(place / FOLDER, target)
         return found
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _request(source: Path, place: Path, options: chosen.Options, limits: chosen.Limits) -> bytes:
+def _request(source: Path, place: Path, asked: dict[str, Any], limits: chosen.Limits) -> bytes:
     request = {
         "source": str(source.resolve(strict=True)),
         "target": str(place / FOLDER),
-        "options": options.model_dump(mode="json"),
+        "options": asked["options"].model_dump(mode="json"),
         "limits": limits.model_dump(mode="json"),
         "parent": os.getpid(),
     }
+    if "card" in asked:
+        request["card"] = str(asked["card"].resolve(strict=True))
     return json.dumps(request).encode()
 
 
@@ -70,7 +90,7 @@ def _run(place: Path, limits: chosen.Limits) -> int | None:
         (place / ANSWER).open("wb") as answer,
         (place / TRACE).open("wb") as trace,
     ):
-        child = subprocess.Popen(
+        child = subprocess.Popen(  # nosec B603 # our own module
             [sys.executable, "-s", "-P", "-m", "app.intake.child"],  # -P: no modules from the current folder
             stdin=request,
             stdout=answer,
@@ -98,14 +118,14 @@ def _wait(pid: int, seconds: float) -> bool:
     return True
 
 
-def _answer(place: Path, code: int | None, limits: chosen.Limits) -> report.Report:
+def _answer(place: Path, code: int | None, limits: chosen.Limits, kind: type[Answer]) -> Answer:
     said = _said(place / ANSWER) if code == 0 else {}
     if said.get("error") == NO_SPACE:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # not the file's fault
     if said.get("refused"):
         raise refusal.Refused(said["refused"])
     try:
-        return report.Report.model_validate_json(json.dumps(said["ok"]))
+        return kind.model_validate_json(json.dumps(said["ok"]))
     except (KeyError, ValidationError):
         raise _unexplained(place, code, limits) from None
 

@@ -81,6 +81,7 @@ class Report(Part):
     refused: RefusedRows
     columns: Columns | None = None
     image: Image | None = None
-    missing: dict[str, PositiveInt] = {}  # values per column, where there are any
+    missing: dict[str, PositiveInt] = {}  # values per column: empty, not finite, or beyond float32
+    notes: tuple[str, ...] = ()  # what looks like a slip
     sha256: str
     seconds: NonNegativeFloat

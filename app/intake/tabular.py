@@ -16,7 +16,7 @@ import numpy.typing as npt
 from app.intake import json_lines, refusal, sniff
 from app.intake import options as chosen
 from app.intake.raw import Raw, by_row, names
-from c2s import columns, errors, files, formats
+from c2s import columns, commas, errors, files, formats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +35,11 @@ def comma_separated(path: Path, options: chosen.Options, limits: chosen.Limits) 
     wrong: list[formats.Width] = []
     with unreadable(path):
         found = formats.comma_separated(path, strings, wrong)
-        sign = formats.delimiter(path)
+        sign = commas.delimiter(path)
     raw = assemble("csv", found, label, options=options, limits=limits)
     raw.untyped = True
     gone = {one.row - 2 for one in wrong}  # Arrow counts from 1, and the header too
-    raw.places = _lines(lambda: islice(formats.lines(path, sign), 1, None), gone, found.num_rows)
+    raw.places = _lines(lambda: islice(commas.lines(path, sign), 1, None), gone, found.num_rows)
     for one, place in zip(wrong, _numbers(path, sign, [one.row for one in wrong]), strict=True):
         detail = f"the row has {one.got} columns, the header {one.wanted}"
         raw.faults.append(refusal.reason("wrong_width", detail, place))
@@ -49,17 +49,17 @@ def comma_separated(path: Path, options: chosen.Options, limits: chosen.Limits) 
 def header(path: Path) -> list[str]:
     """The names in a CSV's first line."""
     with path.open("rb") as file:
-        line = file.readline(formats.BLOCK)
+        line = file.readline(commas.BLOCK)
     best = max(",;\t", key=lambda sign: line.count(sign.encode()))
-    csv.field_size_limit(2 * formats.BLOCK)
+    csv.field_size_limit(2 * commas.BLOCK)
     with path.open(encoding="utf-8-sig", newline="") as text, contextlib.suppress(csv.Error, StopIteration):
-        return next(fields for fields in csv.reader(_capped(text), delimiter=best) if fields)
+        return next(fields for fields in csv.reader(capped(text), delimiter=best) if fields)
     raise refusal.refuse("bad_header", "the first line names no columns", {"line": 1})
 
 
-def _capped(text: Any) -> Iterator[str]:
+def capped(text: Any) -> Iterator[str]:
     """Lines, none longer than a row may be."""
-    while line := text.readline(formats.BLOCK):
+    while line := text.readline(commas.BLOCK):
         yield line
 
 
@@ -69,7 +69,7 @@ def _numbers(path: Path, sign: str, rows: Sequence[int]) -> list[refusal.Place]:
         return []
     wanted = set(rows)
     with contextlib.suppress(csv.Error, MemoryError):  # then by row
-        numbered = enumerate(islice(formats.lines(path, sign), max(rows)), 1)
+        numbered = enumerate(islice(commas.lines(path, sign), max(rows)), 1)
         found = {row: line for row, line in numbered if row in wanted}
         if len(found) == len(wanted):
             return [{"line": found[row]} for row in rows]
@@ -210,7 +210,7 @@ def unreadable(path: Path) -> Iterator[None]:
         detail = str(exc).removeprefix(f"{path.name}: ")
         code: refusal.Code = "unreadable"
         if "straddl" in detail:
-            code, detail = "row_too_long", f"a row is longer than {formats.BLOCK} bytes"
+            code, detail = "row_too_long", f"a row is longer than {commas.BLOCK} bytes"
         elif "no rows" in detail or "Empty" in detail:
             code = "empty"
         elif "UTF-8" in detail:

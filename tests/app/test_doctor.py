@@ -6,7 +6,7 @@ import time
 import pytest
 
 from app import doctor
-from app.core import claims, db, ids, jobs
+from app.core import claims, db, ids, jobs, schema
 from app.core.storage import Store
 from app.core.tables import Dataset, Intake, Model
 
@@ -14,7 +14,7 @@ from app.core.tables import Dataset, Intake, Model
 @pytest.fixture
 def place(tmp_path):
     url = f"sqlite:///{tmp_path / 'c2s.sqlite3'}"
-    db.upgrade(url)
+    schema.upgrade(url)
     database, store = db.Database(url), Store(tmp_path / "store")
     yield database, store
     database.close()
@@ -43,14 +43,15 @@ def job(database, *, end):
 def left(store, job_id, attempt, *, age=0.0):
     folder = store.attempt(job_id, attempt)
     (folder / "run" / "model").mkdir(parents=True)
-    (folder / "run" / "model" / "weights.safetensors").write_bytes(b"weights")
+    for name in ("weights.safetensors", "model.onnx"):
+        (folder / "run" / "model" / name).write_bytes(b"weights")
     when = time.time() - age
     os.utime(folder, (when, when))
     return folder
 
 
 def litter(place, young=0.0):
-    return {found.path for found in doctor.examine(*place, young=young) if found.kind == "litter"}
+    return {place[1].at(found.key) for found in doctor.examine(*place, young=young) if found.kind == "litter"}
 
 
 def test_a_published_model_is_no_litter_and_an_overtaken_attempt_is(place):
@@ -88,4 +89,7 @@ def test_losses_are_named_and_never_removed(place):
     (changed,) = doctor.examine(*place, deep=True)
     assert "have changed" in changed.what
     doctor.remove(store, changed)
-    assert changed.path.exists()
+    assert store.at(changed.key).exists()
+    (store.at(changed.key) / "model.onnx").unlink()
+    (old,) = doctor.examine(*place)
+    assert "c2s export" in old.what

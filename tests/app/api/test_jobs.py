@@ -1,10 +1,13 @@
 """Jobs over HTTP: made, forecast, listed, cancelled in every state, tried again."""
 
+import importlib.metadata
 import threading
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 
+from app.api import plans
+from app.core import backlog
 from app.core.tables import Job, Receipt
 
 UNKNOWN = "job_" + "0" * 26
@@ -183,6 +186,61 @@ def test_a_retry_is_a_new_job_like_the_old_one(service, dataset):
     assert service.http.get(f"/jobs/{old['id']}").json()["state"] == "failed"
 
 
+def test_a_retry_that_is_sent_again_is_the_same_job_for_as_long_as_it_has_not_failed(service, dataset):
+    old = service.job(dataset)["id"]
+    service.end(service.claim(), "worker_lost")
+    first = service.http.post(f"/jobs/{old}/retry")
+    again = service.http.post(f"/jobs/{old}/retry")
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert again.json() == first.json()
+    assert again.headers["Location"] == first.headers["Location"]
+    held = service.claim()
+    running = service.http.post(f"/jobs/{old}/retry")
+    assert (running.json()["id"], running.json()["state"]) == (first.json()["id"], "running")
+    service.end(held, "worker_lost")
+    anew = service.http.post(f"/jobs/{old}/retry")
+    assert anew.status_code == 202
+    assert anew.json()["id"] != first.json()["id"]
+
+
+def test_a_retry_that_succeeded_is_not_made_again(service, sources, trained):
+    old = service.job(service.upload(sources("vectors"))["id"])["id"]
+    service.end(service.claim(), "worker_lost")
+    retried = service.http.post(f"/jobs/{old}/retry").json()["id"]
+    service.publish(service.claim(), *trained("vectors"))
+    again = service.http.post(f"/jobs/{old}/retry")
+    assert (again.status_code, again.json()["id"], again.json()["state"]) == (200, retried, "succeeded")
+
+
+def test_a_job_costs_two_statements_and_one_transaction(service, dataset):
+    service.job(dataset)
+    seen, begun = [], []
+    for engine in (service.app.state.database.writer, service.app.state.database.reader):
+        event.listen(engine, "before_cursor_execute", lambda *args: seen.append(args[2].split()[0]))
+        event.listen(engine, "begin", begun.append)
+    service.job(dataset, seed=7)
+    assert ([word for word in seen if word != "BEGIN"], len(begun)) == (["INSERT", "INSERT"], 1)
+
+
+def test_a_dataset_that_jobs_were_made_on_can_be_deleted_and_is_then_unknown(service, dataset):
+    service.job(dataset)
+    service.end(service.claim(), "internal")
+    assert service.http.delete(f"/datasets/{dataset}").status_code == 204
+    answer = service.http.post("/jobs", json={"dataset_id": dataset})
+    assert (answer.status_code, answer.json()["code"]) == (422, "unknown_dataset")
+    assert len(service.http.get("/jobs").json()["data"]) == 1
+
+
+def test_a_long_queue_is_counted_now_and_then_and_its_limit_still_holds(
+    tmp_path, run_service, csv_file, monkeypatch
+):
+    monkeypatch.setattr(backlog, "NEAR", 3)
+    with run_service(tmp_path, max_queue=8) as service:
+        dataset = service.upload(csv_file)["id"]
+        answers = [service.http.post("/jobs", json={"dataset_id": dataset}).status_code for _ in range(10)]
+        assert answers == [202] * 8 + [429] * 2
+
+
 def test_a_full_queue_is_429(tmp_path, run_service, csv_file):
     with run_service(tmp_path, max_queue=1) as service:
         dataset = service.upload(csv_file)["id"]
@@ -277,3 +335,26 @@ def test_a_matrix_that_hides_the_classes_is_refused_before_anything_is_trained(
         answer = shared.http.post(f"/jobs{query}", json=body)
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_transition")
         assert said in answer.json()["detail"]
+
+
+def test_a_forecast_warns_of_too_few_rows_to_judge_by(service, dataset):
+    ask = {"dataset_id": dataset, "validation": 0.03}
+    few = service.http.post("/jobs?dry_run=true", json=ask).json()["forecast"]["warnings"]
+    assert any("rows are held out" in warning for warning in few)
+    enough = service.http.post("/jobs?dry_run=true", json=ask | {"validation": 0.3}).json()
+    assert not any("rows are held out" in warning for warning in enough["forecast"]["warnings"])
+
+
+def test_an_installation_without_torch_takes_jobs(service, dataset, monkeypatch):
+    def version(name):
+        if name == "torch":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return known(name)
+
+    known = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    plans._versions.cache_clear()
+    job = service.job(dataset)
+    plans._versions.cache_clear()
+    told = service.http.get(f"/jobs/{job['id']}/manifest").json()["versions"]
+    assert told.keys() == {"c2s", "numpy", "python"}

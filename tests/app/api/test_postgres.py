@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from app.core import db
+
 
 @pytest.fixture
 def service(tmp_path, run_service, postgres_server):
@@ -72,6 +74,23 @@ def test_a_deletion_and_a_job_that_race_leave_no_job_without_its_dataset(service
             assert all(job["dataset_id"] is not None for job in listed), found
         for job in service.http.get("/jobs?state=queued").json()["data"]:
             service.http.post(f"/jobs/{job['id']}/cancel")
+
+
+def test_retries_that_race_without_a_key_make_one_job(service, csv_file):
+    old = service.job(service.upload(csv_file)["id"])["id"]
+    service.end(service.claim(), "internal")
+    answers = together(8, lambda: service.http.post(f"/jobs/{old}/retry"))
+    assert sorted(answer.status_code for answer in answers) == [200] * 7 + [202]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+
+
+def test_a_restarted_server_costs_a_reconnect_and_no_error(service, postgres_server, csv_file):
+    dataset = service.upload(csv_file)["id"]
+    service.job(dataset)
+    postgres_server.kill()
+    postgres_server.start()
+    time.sleep(db.FRESH_SECONDS)
+    service.job(dataset)
 
 
 def test_an_outage_is_503_and_passes(service, postgres_server, csv_file):

@@ -1,11 +1,12 @@
 """Predictions over HTTP, for every kind of model and for rows that no model can read."""
 
-import threading
+import json
+import re
+import time
 
 import numpy as np
 import pytest
 
-from app import inference
 from c2s import predictor
 
 ROWS = {
@@ -120,7 +121,7 @@ def test_rows_that_the_model_cannot_read_are_refused_with_a_reason(published, as
     assert answer.status_code in (200, 422), answer.text
     if answer.status_code == 422:
         assert answer.json()["code"] == "invalid_input"
-        assert answer.json()["errors"][0]["pointer"] == "/inputs"
+        assert re.match(r"/inputs/[01](/|$)", answer.json()["errors"][0]["pointer"])
     else:  # a value nobody has seen is a value all the same
         assert all(sum(row["probabilities"]) == pytest.approx(1) for row in answer.json()["predictions"])
         assert kind in ("tabular", "text")
@@ -130,7 +131,8 @@ def test_rows_that_the_model_cannot_read_are_refused_with_a_reason(published, as
     ("body", "pointer"),
     [
         ({"inputs": [1]}, "/model"),
-        ({"model": "mdl_x", "inputs": [1]}, "/model"),
+        ({"model": "", "inputs": [1]}, "/model"),
+        ({"model": "n" * 300, "inputs": [1]}, "/model"),
         ({"model": "mdl_" + "0" * 26}, "/inputs"),
         ({"model": "mdl_" + "0" * 26, "inputs": []}, "/inputs"),
         ({"model": "mdl_" + "0" * 26, "inputs": "abc"}, "/inputs"),
@@ -164,56 +166,105 @@ def test_numbers_that_are_not_finite_are_422_and_broken_json_400(shared):
 
 
 def test_too_many_probabilities_at_once_ask_for_top_k(published, ask, monkeypatch):
-    from app.api import predictions
+    from app.api import answers
 
     model_id, _ = published("vectors")
-    monkeypatch.setattr(predictions, "MOST_NUMBERS", 5)
+    monkeypatch.setattr(answers, "MOST_NUMBERS", 5)
     answer = ask(model_id, [[0, 0, 0, 0]] * 2)
     assert answer.status_code == 422
     assert "top_k" in answer.json()["detail"]
     assert ask(model_id, [[0, 0, 0, 0]] * 2, top_k=1).status_code == 200
 
 
-def test_many_who_ask_at_once_wait_for_one_loading(shared, published, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "inputs", "pointer"),
+    [
+        ("tabular", [{"a": 1, "b": 2, "c": "x"}] * 3 + [{"a": "word", "b": 2, "c": "x"}], "/inputs/3/a"),
+        ("tabular", [{"a": 1, "b": 2, "c": "x"}, {"a": 1, "b": 1e300, "c": "x"}], "/inputs/1/b"),
+        ("tabular", [{"a": 1, "c": "x"}], "/inputs/0/b"),
+        ("vectors", [[1, 2, 3, 4]] * 2 + [[1, 2, 1e300, 4]], "/inputs/2/2"),
+        ("vectors", [[1, 2, 3, 4]] * 5 + [[1, 2]], "/inputs/5"),
+        ("text", ["fine", "fine", 7], "/inputs/2"),
+        ("image", [[[0] * 8] * 8, [[0] * 8] * 7], "/inputs/1"),
+        ("image", [{"image": "!"}], "/inputs/0/image"),
+        ("image", [[[0] * 8] * 8, {"b64": "aGFsbG8="}], "/inputs/1/b64"),
+        ("image", [{"image": 1}], "/inputs/0/image"),
+        ("image", [{"picture": "aGFsbG8="}], "/inputs/0"),
+    ],
+)
+def test_the_row_and_the_field_at_fault_are_pointed_at(published, ask, kind, inputs, pointer):
+    model_id, _ = published(kind)
+    answer = ask(model_id, inputs)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_half_a_character_is_422_with_a_pointer(shared, published):
+    model_id, _ = published("text")
+    body = b'{"model": "%s", "inputs": ["fine", "\\ud800"]}' % model_id.encode()
+    answer = shared.http.post("/predict", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/inputs/1")
+
+
+def test_the_outputs_can_be_chosen(published, trained, ask):
     model_id, _ = published("vectors")
-    key = shared.http.get(f"/models/{model_id}").json()["job_id"]
-    folder = next(shared.store.key(path) for path in shared.store.root.glob(f"jobs/{key}/*/run/model"))
-    loads, load = [], predictor.Predictor.load
-
-    def slow(path, **more):
-        loads.append(path)
-        return load(path, **more)
-
-    monkeypatch.setattr(predictor.Predictor, "load", slow)
-    door = inference.Inference(shared.store, threads=1)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(door.model(folder))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(loads) == 1
-    assert len({id(model) for model in found}) == 1
+    rows = [[0, 0, 0, 0], [3, 3, 3, 3]]
+    whole = ask(model_id, rows, outputs=["class", "probabilities", "noisy_probabilities"]).json()
+    T = np.array(trained("vectors")[1]["transition"]["matrix"])
+    for row in whole["predictions"]:
+        expected = np.array(row["probabilities"]) @ T
+        assert row["noisy_probabilities"] == pytest.approx(expected.tolist())
+        assert sum(row["noisy_probabilities"]) == pytest.approx(1)
+    only = ask(model_id, rows, outputs=["class"]).json()["predictions"]
+    assert [set(row) for row in only] == [{"class", "probability"}] * 2
+    assert ask(model_id, rows, outputs=[]).status_code == 422
+    assert ask(model_id, rows, outputs=["logits"]).json()["errors"][0]["pointer"] == "/outputs/0"
 
 
-def test_models_that_nobody_asks_are_let_go_and_one_that_failed_is_tried_again(shared, published):
-    keys = []
-    for _ in range(3):
-        _, job_id = published("vectors")
-        keys.append(
-            next(shared.store.key(path) for path in shared.store.root.glob(f"jobs/{job_id}/*/run/model"))
-        )
-    door = inference.Inference(shared.store, threads=1, most=2)
-    first = door.model(keys[0])
-    assert door.model(keys[0]) is first
-    door.model(keys[1])
-    door.model(keys[2])
-    assert door.model(keys[0]) is not first
-    card = shared.store.at(keys[1]) / "card.json"
-    text = card.read_text()
-    card.write_text("{}")
-    door = inference.Inference(shared.store, threads=1)
-    with pytest.raises(Exception, match="damaged or incomplete"):
-        door.model(keys[1])
-    card.write_text(text)
-    assert door.model(keys[1]).classes == first.classes
+def test_labels_are_audited_under_the_noise_that_was_learnt(published, trained, ask):
+    model_id, _ = published("vectors")
+    rows, given = [[0, 0, 0, 0], [3, 3, 3, 3], [6, 6, 6, 6]], [0, "2", 2]
+    said = ask(model_id, rows, labels=given).json()
+    T = np.array(trained("vectors")[1]["transition"]["matrix"])
+    for row, label in zip(said["predictions"], map(int, given), strict=True):
+        joint = np.array(row["probabilities"]) * T[:, label]
+        clean = joint / joint.sum()
+        assert row["audit"]["label"] == str(label)
+        assert row["audit"]["wrong"] == pytest.approx(1 - clean[label], abs=1e-9)
+        assert row["audit"]["likeliest"] == said["classes"][int(clean.argmax())]
+        assert row["audit"]["probability"] == pytest.approx(clean.max())
+        assert row["noisy_probabilities"] == pytest.approx((np.array(row["probabilities"]) @ T).tolist())
+
+
+def test_labels_that_no_class_has_or_of_another_number_are_422(published, ask):
+    model_id, _ = published("vectors")
+    unknown = ask(model_id, [[0, 0, 0, 0]] * 2, labels=[0, "nobody"])
+    assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (422, "/labels/1")
+    few = ask(model_id, [[0, 0, 0, 0]] * 2, labels=[0])
+    assert (few.status_code, few.json()["errors"][0]["pointer"]) == (422, "/labels")
+    nothing = ask(model_id, [[0, 0, 0, 0]], labels=[None])
+    assert (nothing.status_code, nothing.json()["errors"][0]["pointer"]) == (422, "/labels/0")
+
+
+def test_a_deleted_model_is_gone_within_a_second_or_so(shared, published, ask):
+    from app.core.tables import Model
+
+    model_id, _ = published("vectors", fresh=True)
+    assert ask(model_id, [[0, 0, 0, 0]]).status_code == 200
+    with shared.database.begin() as tx:
+        tx.delete(tx.get(Model, model_id))
+    deadline = time.monotonic() + 3
+    while ask(model_id, [[0, 0, 0, 0]]).status_code != 404:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_model_published_without_a_graph_says_what_to_do(shared, published, ask):
+    model_id, job_id = published("vectors", fresh=True)
+    (folder,) = shared.store.root.glob(f"jobs/{job_id}/*/run/model")
+    card = json.loads((folder / "card.json").read_text())
+    del card["graph"]
+    (folder / "card.json").write_text(json.dumps(card))
+    answer = ask(model_id, [[0, 0, 0, 0]])
+    assert (answer.status_code, answer.json()["code"]) == (409, "model_not_exported")
+    assert "c2s export" in answer.json()["detail"]

@@ -12,7 +12,9 @@ from app.api import codes, guard, problems
 from app.core import errors
 
 ROOT = Path(__file__).parents[3]
-IDS = {"dataset_id": "ds_" + "0" * 26, "job_id": "job_" + "0" * 26, "model_id": "mdl_" + "0" * 26}
+NAMES = {"dataset": "ds", "job": "job", "model": "mdl", "key": "key", "project": "prj"}
+IDS = {f"{name}_id": f"{prefix}_{'0' * 26}" for name, prefix in NAMES.items()} | {"name": "n", "alias": "a"}
+STRONG = "4f1c9a7be2d8306b5a4f1c9a7be2d830"
 
 
 def check(answer, status, code):
@@ -79,7 +81,7 @@ def test_every_route_but_the_probes_needs_the_token(shared, stranger):
 )
 def test_no_host_header_opens_a_door(shared, stranger, tmp_path, run_service, host):
     assert stranger.get("/jobs", headers={"Host": host}).status_code == 421
-    with run_service(tmp_path, host="0.0.0.0") as service:  # noqa: S104
+    with run_service(tmp_path, host="0.0.0.0", token=STRONG) as service:  # noqa: S104
         assert httpx.get(f"{service.address}/jobs", headers={"Host": host}).status_code == 401
 
 
@@ -108,8 +110,8 @@ def test_the_names_of_this_machine_are_answered(shared, host):
 
 
 def test_a_service_for_everybody_answers_to_every_name():
-    assert guard.Guard(None, token="x", host="0.0.0.0")._hosts is None  # noqa: S104, S106
-    assert "box.example" in guard.Guard(None, token="x", host="box.example")._hosts  # noqa: S106
+    assert guard.Guard(None, admission=None, host="0.0.0.0")._hosts is None  # noqa: S104
+    assert "box.example" in guard.Guard(None, admission=None, host="box.example")._hosts
 
 
 def test_what_the_framework_refuses_is_a_problem_too(shared):

@@ -6,6 +6,8 @@ import importlib.metadata
 import numpy as np
 import pytest
 
+from app.core import claims
+
 
 def test_the_transition_says_all_that_the_card_says(shared, published, trained):
     _, job_id = published("vectors")
@@ -30,6 +32,17 @@ def test_the_transition_says_all_that_the_card_says(shared, published, trained):
         assert entry["noise_rate"] == pytest.approx(1 - card["matrix"][place][place])
         chances = [other["probability"] for other in entry["confused_with"]]
         assert chances == sorted(chances, reverse=True)
+
+
+def test_a_matrix_of_classes_with_next_to_no_rows_says_that_it_is_a_guess(shared, trained):
+    dataset = shared.upload("\n".join(["a,b,y", *(f"{i},{i % 4},{i % 3}" for i in range(30))]))
+    job, held = shared.job(dataset["id"]), shared.claim()
+    while held.job_id != job["id"]:
+        shared.end(held)
+        held = shared.claim()
+    shared.publish(held, *trained("vectors"))
+    warnings = shared.http.get(f"/jobs/{job['id']}/transition").json()["learnability"]["warnings"]
+    assert any("3 of 3 classes have fewer than 20 rows" in warning for warning in warnings)
 
 
 def test_the_other_orientation_is_the_transpose(shared, published):
@@ -146,3 +159,42 @@ def test_models_are_listed_found_and_belong_to_their_job(service, csv_file, trai
     job = service.http.get(f"/jobs/{made[1][1]}").json()
     assert (job["state"], job["model_id"]) == ("succeeded", made[1][0])
     assert service.http.get("/models/mdl_" + "0" * 26).status_code == 404
+
+
+def test_the_matrix_exists_as_soon_as_it_is_estimated_and_is_final_at_the_end(service, sources, trained):
+    job = service.job(service.upload(sources("vectors"))["id"])
+    held, (folder, card) = service.claim(), trained("vectors")
+    path = f"/jobs/{job['id']}/transition"
+    early = {"labels": card["labels"], "transition": card["transition"]}
+    with service.database.begin() as tx:
+        claims.beat(tx, held, lease=60, estimate=early)
+    answer = service.http.get(path)
+    assert answer.status_code == 200
+    assert "ETag" not in answer.headers
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.json()["final"] is False
+    assert answer.json()["matrix"] == card["transition"]["matrix"]
+    assert "ETag" not in service.http.get(path + "?format=csv").headers
+    service.publish(held, folder, card)
+    final = service.http.get(path)
+    assert final.json() == answer.json() | {"final": True}
+    assert service.http.get(path, headers={"If-None-Match": final.headers["ETag"]}).status_code == 304
+
+
+def test_a_failed_job_keeps_what_it_found_and_one_with_smaller_batches_finds_anew(service, sources, trained):
+    card = trained("vectors")[1]
+    early = {"labels": card["labels"], "transition": card["transition"]}
+    job = service.job(service.upload(sources("vectors"))["id"])
+    held = service.claim()
+    with service.database.begin() as tx:
+        claims.beat(tx, held, lease=60, estimate=early)
+        claims.starve(tx, held, {"code": "out_of_memory"})
+    path = f"/jobs/{job['id']}/transition"
+    assert service.http.get(path).json()["code"] == "not_estimated_yet"
+    held = service.claim()
+    with service.database.begin() as tx:
+        claims.beat(tx, held, lease=60, estimate=early)
+    service.end(held, "diverged")
+    answer = service.http.get(path)
+    assert answer.json()["final"] is True
+    assert "ETag" in answer.headers

@@ -9,7 +9,7 @@ import schemathesis
 from schemathesis import checks
 
 from app import main
-from app.core import ids
+from app.core import callers, ids
 from app.core.settings import Settings
 
 PROMISES = [
@@ -19,8 +19,9 @@ PROMISES = [
     checks.response_schema_conformance,
     checks.response_headers_conformance,
 ]
-COSTLY = {"/datasets", "/predict"}  # a process for each upload
-PREFIXES = {"dataset_id": "ds", "job_id": "job", "model_id": "mdl", "model": "mdl"}
+COSTLY = {"/datasets", "/predict", "/predictions"}  # a process for each upload
+PREFIXES = {"dataset_id": "ds", "job_id": "job", "model_id": "mdl", "project_id": "prj"}
+NAMED = ("model_id", "model", "name", "alias")  # where any words will do
 turn = itertools.count()
 
 
@@ -31,7 +32,13 @@ def known(shared, csv_file, sources, trained):
     job = shared.job(dataset)["id"]
     model = shared.publish(shared.claim(), *trained("vectors"))
     shared.job(dataset)
-    return {"dataset_id": dataset, "job_id": job, "model_id": model, "model": model}
+    project = callers.DEFAULT_PROJECT
+    named = {"model_id": model, "model": model, "name": model, "alias": "champion"}
+    pinned = shared.http.put(
+        f"/models/{model}/aliases/default", json={"version": 1}, headers={"If-None-Match": "*"}
+    )
+    assert pinned.status_code == 201  # so that it cannot be deleted
+    return {"dataset_id": dataset, "job_id": job, "project_id": project, **named}
 
 
 schema = schemathesis.openapi.from_dict(main.create_app(Settings(token="t" * 32)).openapi())
@@ -47,9 +54,10 @@ bounded = hypothesis.settings(
 
 def meet(values, known):
     """Put every second id that could exist in the place of one that does."""
-    for name, prefix in PREFIXES.items():
+    for name in known:
         given = values.get(name)
-        if isinstance(given, str) and re.match(ids.pattern(prefix), given) and next(turn) % 2:
+        possible = name in NAMED or (isinstance(given, str) and re.match(ids.pattern(PREFIXES[name]), given))
+        if isinstance(given, str) and possible and next(turn) % 2:
             values[name] = known[name]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.intake import options, reading, refusal
+from app.intake import options, reading, refusal, report
 
 GIB = options.Limits(memory_bytes=2**30, seconds=60)
 LIGHT = "import sys, {}; print(*sorted({{'torch', 'numpy', 'pyarrow', 'PIL', 'sklearn'}} & set(sys.modules)))"
@@ -113,7 +113,7 @@ def test_a_child_that_says_nonsense_is_an_unreadable_file(tmp_path):
         (tmp_path / reading.ANSWER).write_bytes(said)
         (tmp_path / reading.TRACE).write_bytes(b"")
         with pytest.raises(refusal.Refused) as caught:
-            reading._answer(tmp_path, 0, GIB)
+            reading._answer(tmp_path, 0, GIB, report.Report)
         assert codes(caught.value.reasons) == ["unreadable"]
 
 
@@ -134,7 +134,7 @@ def test_a_source_that_is_not_there_is_our_own_fault(spawned, tmp_path):
 def test_a_full_disk_is_not_the_file_s_fault(tmp_path):
     (tmp_path / reading.ANSWER).write_text(json.dumps({"error": reading.NO_SPACE}))
     with pytest.raises(OSError, match="No space left"):
-        reading._answer(tmp_path, 0, GIB)
+        reading._answer(tmp_path, 0, GIB, report.Report)
 
 
 def test_the_parent_s_side_loads_nothing_heavy():

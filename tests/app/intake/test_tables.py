@@ -58,6 +58,15 @@ def test_the_report_counts_classes_duplicates_conflicts_and_gaps(taken):
     assert report.columns.used == ("age", "colour")
 
 
+def test_labels_that_differ_in_spaces_or_case_alone_are_pointed_out_and_left_apart(taken):
+    report = taken("x,y\n" + "1,cat\n2, cat\n3,Cat\n4,dog\n" * 5)
+    assert len(report.classes) == 4
+    (note,) = report.notes
+    assert all(name in note for name in ("'cat'", "' cat'", "'Cat'"))
+    assert "dog" not in note
+    assert taken("x,y\n" + "1,cat\n4,dog\n" * 5).notes == ()
+
+
 def test_one_file_read_twice_has_one_hash(taken, tmp_path):
     first_hash = taken(CSV).sha256
     assert taken(CSV).sha256 == first_hash

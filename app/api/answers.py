@@ -1,0 +1,134 @@
+"""Probabilities as answers: JSON with class names, or an NPY array; made without a model per row, for speed."""
+
+import functools
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from app.api import questions
+from app.api.lookup import Found
+from app.core import errors
+from c2s import verdicts
+from c2s.interface import Interface, Probabilities
+
+MOST_NUMBERS = 1_000_000  # probabilities in one answer
+NUMPY = orjson.OPT_SERIALIZE_NUMPY
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an answer is to hold."""
+
+    top_k: int | None = None
+    outputs: tuple[str, ...] = ("class", "probabilities")
+
+    @classmethod
+    def of(cls, top_k: int | None, outputs: Sequence[str] | None) -> "Wish":
+        """The wish of a question."""
+        return cls(top_k, tuple(outputs) if outputs else cls.outputs)
+
+    def check(self, rows: int, classes: int) -> None:
+        """Refuse answers that are out of all proportion."""
+        numbers = rows * (min(self.top_k or classes, classes)) * len(self.outputs)
+        if numbers > MOST_NUMBERS and (self.top_k is None or "noisy_probabilities" in self.outputs):
+            detail = f"{rows} rows of {classes} classes are too many at once: ask for top_k"
+            raise questions.wrong(detail, "/inputs")
+
+
+def check_finite(probs: Probabilities) -> None:
+    """Refuse rows that left the numbers inside the net."""
+    flat = probs.reshape(-1)
+    if not math.isfinite(flat.dot(flat)):  # no square of a probability is too large
+        place = int(np.argwhere(~np.isfinite(probs))[0][0])
+        raise questions.wrong(f"row {place} is too large for the model", f"/inputs/{place}")
+
+
+def json(
+    found: Found,
+    model: Interface,
+    probs: Probabilities,
+    wish: Wish,
+    given: npt.NDArray[np.int64] | None = None,
+) -> bytes:
+    """The whole answer."""
+    said = orjson.dumps(predictions(model, probs, wish, given), option=NUMPY)
+    return _head(found.id, found.name, found.version, model.classes) + said + b"}"
+
+
+@functools.lru_cache(256)
+def _head(model_id: str, name: str, version: int, classes: tuple[str, ...]) -> bytes:
+    """What every answer of a model begins with."""
+    whole = {"model": model_id, "name": name, "version": version, "classes": classes, "predictions": []}
+    return orjson.dumps(whole).removesuffix(b"[]}")
+
+
+def predictions(
+    model: Interface, probs: Probabilities, wish: Wish, given: npt.NDArray[np.int64] | None = None
+) -> list[dict[str, Any]]:
+    """One object a row."""
+    classes = model.classes
+    said: list[dict[str, Any]] = [{} for _ in range(len(probs))]
+    if "class" in wish.outputs:
+        for row, place, numbers in zip(said, probs.argmax(1).tolist(), probs, strict=True):
+            row["class"], row["probability"] = classes[place], numbers.item(place)
+    if "probabilities" in wish.outputs:
+        for row, shown in zip(said, _probabilities(classes, probs, wish.top_k), strict=True):
+            row |= shown
+    if "noisy_probabilities" in wish.outputs or given is not None:
+        for row, numbers in zip(said, model.noisy_posterior(probs), strict=True):
+            row["noisy_probabilities"] = numbers
+    if given is not None:
+        for row, audit in zip(said, _audits(model, probs, given), strict=True):
+            row["audit"] = audit
+    return said
+
+
+def _probabilities(
+    classes: tuple[str, ...], probs: Probabilities, top_k: int | None
+) -> Iterator[dict[str, Any]]:
+    if top_k is None:
+        yield from ({"probabilities": numbers} for numbers in probs)
+        return
+    for numbers, order in zip(probs, verdicts.ranked(probs, top_k).tolist(), strict=True):
+        yield {"top": [{"class": classes[place], "probability": float(numbers[place])} for place in order]}
+
+
+def _audits(model: Interface, probs: Probabilities, given: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+    """P(the given label is wrong), and the class that the row has most likely."""
+    found = verdicts.audit(model, probs, given)
+    return [
+        {
+            "label": model.classes[label],
+            "wrong": wrong,
+            "likeliest": model.classes[likeliest],
+            "probability": probability,
+        }
+        for label, wrong, likeliest, probability in zip(
+            given.tolist(), *(numbers.tolist() for numbers in found), strict=True
+        )
+    ]
+
+
+def npy(model: Interface, probs: Probabilities, wish: Wish) -> bytes:
+    """One array (n, c): the probabilities, or those of noisy labels."""
+    chosen = [name for name in wish.outputs if name != "class"]
+    if wish.top_k is not None or len(chosen) != 1:
+        detail = "an array holds either probabilities or noisy_probabilities, and no top_k"
+        raise errors.Invalid(detail, errors=[{"parameter": "outputs", "code": "invalid", "detail": detail}])
+    numbers = probs if chosen == ["probabilities"] else model.noisy_posterior(probs)
+    return _npy_head(numbers.shape) + np.ascontiguousarray(numbers).tobytes()
+
+
+@functools.lru_cache(256)
+def _npy_head(shape: tuple[int, ...]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": "<f8", "fortran_order": False, "shape": tuple(shape)}
+    )
+    return file.getvalue()

@@ -1,0 +1,130 @@
+"""Predictions as CSV, JSON lines or Parquet: made from one file, a row group at a time, as fast as the client takes it.
+
+A cell of a CSV that a spreadsheet would compute (it begins with = + - @, a tab or a return, and is no plain number) has
+an apostrophe before it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from app.api import problems
+
+if TYPE_CHECKING:  # the API starts without Arrow
+    import pyarrow as pa
+    from pyarrow import parquet
+
+Form = Literal["csv", "jsonl", "parquet"]
+TYPES: dict[Form, str] = {
+    "csv": "text/csv",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
+OTHER_NAMES: dict[str, Form] = {"*/*": "csv", "": "csv", "text/*": "csv", "application/jsonl": "jsonl"}
+CLASSES, TOP = b"c2s.classes", b"c2s.top"  # of a schema's metadata, as the worker writes it
+FORMULA = r"^[=+\-@\t\r]"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+PIECE = 2**20  # bytes
+
+
+def wanted(accept: str) -> Form:
+    """The form that a client likes best."""
+    known = {kind: form for form, kind in TYPES.items()} | OTHER_NAMES
+    for part in accept.split(","):
+        if (form := known.get(part.partition(";")[0].strip().lower())) is not None:
+            return form
+    raise problems.NotAcceptable(f"predictions are {', '.join(TYPES.values())}")
+
+
+def stream(path: Path, form: Form) -> Iterator[bytes]:
+    """The file in a form; it is open when this returns, and may be deleted while it is sent."""
+    if form == "parquet":
+        return _pieces(path.open("rb"))
+    from pyarrow import parquet
+
+    return _rendered(parquet.ParquetFile(path), _lines if form == "jsonl" else _rows, form)
+
+
+def _pieces(file: Any) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _rendered(file: parquet.ParquetFile, render: Callable[[pa.Table], bytes], form: Form) -> Iterator[bytes]:
+    with file:
+        if form == "csv":
+            yield _header(_flat(file.schema_arrow.empty_table()).column_names)
+        for group in range(file.num_row_groups):
+            yield render(file.read_row_group(group, use_threads=False))
+
+
+def _lines(table: pa.Table) -> bytes:
+    """One object a row, as `/predict` has it; what a row has not is left out."""
+    return b"".join(
+        orjson.dumps({name: value for name, value in row.items() if value is not None}) + b"\n"
+        for row in table.to_pylist()
+    )
+
+
+def _header(names: list[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(names)
+    return text.getvalue().encode()
+
+
+def _rows(table: pa.Table) -> bytes:
+    from pyarrow import csv as arrow_csv
+
+    sink = io.BytesIO()
+    arrow_csv.write_csv(_flat(table), sink, arrow_csv.WriteOptions(include_header=False))
+    return sink.getvalue()
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """One value a cell: a column for each class, for each of the top places, and for each side of an audit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    told = table.schema.metadata
+    classes: list[str] = orjson.loads(told[CLASSES])
+    found: list[tuple[str, Any]] = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name in ("probabilities", "noisy_probabilities"):
+            prefix = name.removesuffix("ies") + "y"
+            found += [(f"{prefix}_{label}", pc.list_element(column, k)) for k, label in enumerate(classes)]
+        elif name == "top":
+            for k in range(int(told[TOP])):
+                one = pc.list_element(column, k)
+                found += [
+                    (f"top_{k + 1}_{part}", pc.struct_field(one, part)) for part in ("class", "probability")
+                ]
+        elif name == "audit":
+            parts = {
+                "label": "label",
+                "wrong": "wrong",
+                "likeliest": "likeliest",
+                "probability": "likeliest_probability",
+            }
+            found += [(shown, pc.struct_field(column, part)) for part, shown in parts.items()]
+        else:
+            found.append((name, column))
+    return pa.table([_harmless(column) for _, column in found], names=[name for name, _ in found])
+
+
+def _harmless(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return column
+    computes = pc.and_(
+        pc.match_substring_regex(column, FORMULA), pc.invert(pc.match_substring_regex(column, NUMBER))
+    )
+    return pc.if_else(computes, pc.binary_join_element_wise("'", column, ""), column)

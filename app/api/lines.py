@@ -1,0 +1,101 @@
+"""Predictions line by line (NDJSON): a row in, an answer out, in order, in bounded memory; a bad line fails alone."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from app.api import answers, questions, strict
+from app.core import errors
+from app.inference import Loaded
+from c2s import data, runtime
+from c2s.runtime import Probabilities
+
+NDJSON = "application/x-ndjson"
+LONGEST = 2**20  # bytes of a line
+TOGETHER = 64  # lines that are computed as one batch
+
+Compute = Callable[[Request, Loaded, data.Inputs], Awaitable[Probabilities]]
+
+
+class Streamed(StreamingResponse):
+    """Leaves what the client sends to the one who reads it; the parent looks there for its end, and swallows lines."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.stream_response(send)
+
+
+def answer(
+    request: Request, model: Loaded, wish: answers.Wish, compute: Compute, headers: Mapping[str, str]
+) -> Streamed:
+    """A stream of answers that begins while questions still come."""
+    return Streamed(_answers(request, model, wish, compute), media_type=NDJSON, headers=headers)
+
+
+async def _answers(
+    request: Request, model: Loaded, wish: answers.Wish, compute: Compute
+) -> AsyncIterator[bytes]:
+    number = 0
+    async for some in _batches(request):
+        yield await _some(request, model, wish, compute, some, number)
+        number += len(some)
+
+
+async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
+    """Lines as they come, some at a time; empty ones count but ask nothing."""
+    rest = b""
+    async for chunk in request.stream():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for start in range(0, len(whole), TOGETHER):
+            yield whole[start : start + TOGETHER]
+        if len(rest) > LONGEST:
+            yield [rest]  # refused as too long
+            return
+    if rest:
+        yield [rest]
+
+
+async def _some(
+    request: Request, model: Loaded, wish: answers.Wish, compute: Compute, some: list[bytes], first: int
+) -> bytes:
+    read = [_row(model, line) for line in some]
+    asked = [found for found in read if not isinstance(found, errors.ServiceError)]
+    said: list[Any] = []
+    if asked:
+        try:
+            probs = await compute(request, model, runtime.joined(asked))
+            said += answers.predictions(model.interface, probs, wish)
+            for place in np.flatnonzero(~np.isfinite(probs).all(axis=1)).tolist():
+                said[place] = questions.wrong("the row is too large for the model", "")
+        except (
+            errors.ServiceError
+        ) as exc:  # the queue is full: these lines are told, later ones may do better
+            said = [exc] * len(asked)
+        except ClientDisconnect:
+            return b""
+    order = iter(said)
+    found = [one if isinstance(one, errors.ServiceError) else next(order) for one in read]
+    return b"".join(_line(one, first + place) for place, one in enumerate(found))
+
+
+def _row(model: Loaded, line: bytes) -> data.Inputs | errors.ServiceError:
+    try:
+        if len(line) > LONGEST:
+            return errors.TooLarge(f"a line may have at most {LONGEST} bytes")
+        return questions.rows(model.interface, [strict.parse(line)])
+    except errors.ServiceError as exc:
+        return exc
+
+
+def _line(one: Any, number: int) -> bytes:
+    if isinstance(one, errors.ServiceError):
+        fault = dict(one.errors[0]) if one.errors else {}
+        where = str(fault.get("pointer", "")).removeprefix("/inputs/0")
+        error = {"code": one.code, "detail": str(one), "pointer": where}
+        one = {"error": error}
+    return orjson.dumps({"line": number, **one}, option=answers.NUMPY | orjson.OPT_APPEND_NEWLINE)

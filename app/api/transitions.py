@@ -1,0 +1,178 @@
+"""The transition matrix of a job: how its labels came to be wrong, as far as it knows."""
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Header, Query, Response
+from sqlalchemy import select
+
+from app.api import deps, plans, problems, strict
+from app.core import errors, jobs
+from app.core.db import Database
+from app.core.storage import Store
+from app.core.tables import Job, Model
+from c2s import cards, transition
+
+router = APIRouter(
+    prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
+)
+CSV = "text/csv"
+CONFUSED = 5  # classes that a class is most often taken for
+
+
+class Priors(deps.Out):
+    clean: list[float]
+    noisy: list[float]
+
+
+class Confusion(deps.Out):
+    class_: str
+    probability: float
+
+
+class PerClass(deps.Out):
+    class_: str
+    noise_rate: float
+    confused_with: list[Confusion]
+
+
+class Alternative(deps.Out):
+    estimator: str
+    distance: float  # mean L1 distance of the rows from those of the chosen matrix
+    matrix: list[list[float]]
+
+
+class TransitionOut(plans.Noise):
+    """How the labels came to be wrong: P(given label | true class), and what follows from it.
+
+    `final` is false while the job runs: a method that learns the matrix, or a new attempt with smaller batches, may
+    still replace it. A final one never changes.
+    """
+
+    final: bool
+    classes: list[str]
+    orientation: Literal["rows_clean_cols_noisy", "rows_noisy_cols_clean"]
+    matrix: list[list[float]]
+    priors: Priors
+    per_class: list[PerClass]
+    estimator: str
+    alternatives: list[Alternative]
+
+
+@router.get(
+    "/{job_id}/transition",
+    summary="The transition matrix",
+    response_model=TransitionOut,
+    responses={
+        200: {
+            "description": "As JSON, or as CSV by `Accept` or `format`",
+            "content": {CSV: {"schema": {"type": "string"}}},
+        },
+        304: {"description": "Not changed"},
+        **problems.documented(406),
+    },
+)
+def show_transition(
+    job_id: deps.JobId,
+    *,
+    database: deps.Db,
+    store: deps.Files,
+    orientation: Annotated[Literal["rows_clean", "cols_clean"], Query()] = "rows_clean",
+    format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002 - the API's word
+    accept: Annotated[str, Header()] = "*/*",
+    known: deps.Known = None,
+) -> Response:
+    found = _transition(_found(database, store, job_id), transposed=orientation == "cols_clean")
+    body, kind = found.model_dump_json().encode(), strict.JSON
+    if (format or _wanted(accept)) == "csv":
+        body, kind = _csv(found).encode(), "text/csv; charset=utf-8"
+    if not found.final:
+        return Response(body, media_type=kind, headers={"Cache-Control": "no-store", "Vary": "Accept"})
+    return deps.unchanging(body, known, media_type=kind)
+
+
+def _wanted(accept: str) -> str:
+    """The form that a client likes best; we have two."""
+    kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    for kind in kinds:
+        if kind in ("*/*", "application/*", strict.JSON, ""):
+            return "json"
+        if kind in (CSV, "text/*"):
+            return "csv"
+    raise problems.NotAcceptable("the matrix is application/json or text/csv")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a job knows of its labels: by the card of its model, or before there is one by its row."""
+
+    card: dict[str, Any]
+    manifest: dict[str, Any]
+    final: bool
+
+
+def _found(database: Database, store: Store, job_id: str) -> Found:
+    with database.read() as tx:
+        job = jobs.find(tx, job_id, "train")
+        model = tx.scalar(select(Model).where(Model.job_id == job_id))
+    if model is not None:
+        return Found(cards.load(store.open_model(model.folder)), job.manifest, final=True)
+    if (estimate := (job.result or {}).get("estimate")) is not None:
+        return Found(estimate, job.manifest, final=jobs.ended(job))
+    raise _none_yet(job)
+
+
+def _none_yet(job: Job) -> errors.NotFound:
+    if jobs.ended(job):
+        why = "without a transition matrix, or its model was deleted"
+        return errors.NotFound(f"job {job.id} {job.state} {why}", code="not_estimated")
+    return errors.NotYet(f"job {job.id} is {job.state}", code="not_estimated_yet", retry_after=5)
+
+
+def _transition(known: Found, *, transposed: bool) -> TransitionOut:
+    found, classes = known.card["transition"], [str(label) for label in known.card["labels"]]
+    T_c = np.array(found["matrix"])  # noqa: N806 - the paper's letter
+    clean = np.array(found["priors"])
+    counts = known.manifest.get("dataset", {}).get("class_rows")
+    noisy = clean @ T_c if counts is None else transition.shares(counts, len(T_c))
+    about = plans.noise(T_c, clean)
+    about.learnability.warnings += plans.few_rows(counts or [])
+    others = {name: T for name, T in found["alternatives"].items() if name != found["estimator"]}
+    return TransitionOut(
+        **dict(about),
+        final=known.final,
+        classes=classes,
+        orientation="rows_noisy_cols_clean" if transposed else "rows_clean_cols_noisy",
+        matrix=_turned(found["matrix"], transposed),
+        priors=Priors(clean=clean.tolist(), noisy=noisy.tolist()),
+        per_class=[_per_class(place, row, classes) for place, row in enumerate(found["matrix"])],
+        estimator=found["estimator"],
+        alternatives=[
+            Alternative(estimator=name, distance=T["distance"], matrix=_turned(T["matrix"], transposed))
+            for name, T in others.items()
+        ],
+    )
+
+
+def _per_class(place: int, row: list[float], classes: list[str]) -> PerClass:
+    others = sorted((-p, other) for other, p in enumerate(row) if other != place and p > 0)
+    return PerClass(
+        class_=classes[place],
+        noise_rate=max(0.0, 1 - row[place]),
+        confused_with=[Confusion(class_=classes[other], probability=-p) for p, other in others[:CONFUSED]],
+    )
+
+
+def _turned(matrix: list[list[float]], transposed: bool) -> list[list[float]]:
+    return [list(column) for column in zip(*matrix, strict=True)] if transposed else matrix
+
+
+def _csv(found: TransitionOut) -> str:
+    corner = "true \\ given" if found.orientation == "rows_clean_cols_noisy" else "given \\ true"
+    lines = [[name, *row] for name, row in zip(found.classes, found.matrix, strict=True)]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([[corner, *found.classes], *lines])
+    return text.getvalue()

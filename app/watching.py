@@ -1,0 +1,68 @@
+"""The outermost layer: every request is counted, timed and told in one line, whatever answers it."""
+
+import time
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.core import metrics, tracing
+
+PROBES = frozenset({"/livez", "/readyz", "/metrics"})  # asked every few seconds: told on level debug
+NO_ROUTE = "none"  # a path that nothing answers must not become a name of its own
+LEFT = 499  # the client went away before an answer began
+
+log = structlog.get_logger("c2s.access")
+
+
+class Watched:
+    """Says method, route, status and seconds; never a path, a query or a body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = LEFT, time.perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            if tracing.tracer is None:
+                await self._app(scope, receive, watched)
+            else:
+                await self._traced(scope, receive, watched)
+        finally:
+            _tell(scope, status, time.perf_counter() - began)
+
+    async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
+        parent = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
+        method = scope["method"] if scope["method"] in metrics.METHODS else "other"
+        with tracing.span(method, parent.decode("latin-1") or None) as span:
+            await self._app(scope, receive, send)
+            if span is not None:
+                span.update_name(f"{method} {route_of(scope)}")
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the route that took the request."""
+    return getattr(scope.get("route"), "path", NO_ROUTE)
+
+
+def _tell(scope: Scope, status: int, seconds: float) -> None:
+    method, route = scope["method"], route_of(scope)
+    metrics.request(method, route, status, seconds)
+    tell = log.debug if route in PROBES else log.info
+    tell(
+        "request",
+        method=method,
+        route=route,
+        status=status,
+        seconds=round(seconds, 6),
+        request_id=scope.get("state", {}).get("request_id"),
+    )
