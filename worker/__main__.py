@@ -1,10 +1,11 @@
 """`python -m worker [--parent PID]`: a worker until SIGTERM, which gives running jobs back and exits with 0."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 
-from app.core import guard, logs, settings
+from app.core import guard, logs, metrics, settings
 from worker.celery_app import app
 
 
@@ -16,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.parent is not None:
         guard.die_with_parent(given.parent)
     chosen = settings.load()
-    logs.configure(chosen.log_level)
+    logs.configure(chosen.log_level, chosen.log_format, hidden=chosen.secrets)
     worker = app.Worker(
         loglevel="WARNING",
         quiet=True,
@@ -25,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         without_mingle=True,
         without_heartbeat=True,
     )
-    worker.start()
+    with metrics.share() if chosen.metrics_port else contextlib.nullcontext():
+        worker.start()  # its processes count, its parent shows
     return int(worker.exitcode or 0)
 
 

@@ -1,15 +1,21 @@
 """One attempt at a training, inside the trainer: the library's run, told to the supervisor as it goes."""
 
+import resource
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
+import structlog
 import torch
 
+from app.core import tracing
 from c2s import cards, checkpoint, config, data, errors, folders, pipeline, training, workbench
 from worker import childhood, failures, plan
 
+MANY_CLASSES, MOST_CLASSES = 100, 500  # told early without alternatives; not told early
 FEWEST_ROWS = 2  # of a batch: a pair needs two
+log = structlog.get_logger("c2s.trainer")
 
 
 class Stop(Exception):
@@ -24,12 +30,17 @@ class Teller:
         self.stopping = False
         self._channel = channel
         self.plan, self._clock = plan.Plan(chosen), plan.Clock()
+        self._epoch_began = time.monotonic()
+        self._end_phase = tracing.begin("loading")
         self._facts: dict[str, Any] = {"epoch": 0, "epochs": 0, "metrics": {}}
 
     def step(self, phase: str) -> None:
         """A phase of the job begins."""
-        self.phase = phase
+        self.phase, self._epoch_began = phase, time.monotonic()
         self._channel.say("phase", phase=phase)
+        log.info("phase", phase=phase)
+        self.close()
+        self._end_phase = tracing.begin(phase)
         self._progress(self.plan.phase(phase))
         self._heed()
 
@@ -38,6 +49,14 @@ class Teller:
         self._channel.say(
             "checkpoint", phase=self.phase, step=saved.phase, epoch=saved.epoch, bytes=saved.bytes
         )
+
+    def found(self, found: dict[str, Any]) -> None:
+        """T is estimated; of very many classes only the end tells, as rows are no place for megabytes."""
+        classes, known = len(found["labels"]), found["transition"]
+        if classes > MANY_CLASSES:
+            known = known | {"alternatives": {}}
+        if classes <= MOST_CLASSES:
+            self._channel.say("estimated", found=found | {"transition": known})
 
     def report(self, progress: training.Progress) -> None:
         """Where a training of the pipeline is."""
@@ -50,12 +69,17 @@ class Teller:
                 epoch=progress.epoch,
                 epochs=progress.epochs,
                 metrics=metrics,
+                cost=self._cost(),
             )
         done = (progress.epoch + progress.fraction) / progress.epochs
         self._facts |= {"epoch": progress.epoch, "epochs": progress.epochs}
         self._facts |= {"metrics": metrics} if metrics else {}
         self._progress(self.plan.training(progress.phase, done))
         self._heed()
+
+    def close(self) -> None:
+        """The phase is over."""
+        self._end_phase()
 
     def finish(self) -> None:
         """The model is complete."""
@@ -72,6 +96,12 @@ class Teller:
             elapsed_seconds=self._clock.elapsed,
         )
 
+    def _cost(self) -> dict[str, Any]:
+        now, before = time.monotonic(), self._epoch_began
+        self._epoch_began = now
+        device, size = memory()
+        return {"seconds": now - before, "device": device, "memory_bytes": size}
+
     def _heed(self) -> None:
         if self.stopping:
             raise Stop
@@ -87,8 +117,15 @@ def run(asked: dict[str, Any], teller: Teller, chosen: config.TrainConfig) -> No
     dataset = _dataset(Path(asked["dataset"]))
     if asked.get("sha256") not in (None, dataset.digest()):
         raise errors.InvalidDataset("the bytes of the dataset are not those that were uploaded")
-    listener = workbench.Listener(step=teller.step, saved=teller.saved)
+    listener = workbench.Listener(step=teller.step, found=teller.found, saved=teller.saved)
     pipeline.run(dataset, chosen, folder, device=asked["device"], report=teller.report, listener=listener)
+
+
+def memory() -> tuple[str, int]:
+    """Where the memory of this training is, and how much of it: a CPU's is what the process took at most."""
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return f"cuda:{torch.cuda.current_device()}", torch.cuda.memory_reserved()
+    return "cpu", 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def shrunk(chosen: config.TrainConfig, times: int) -> config.TrainConfig:
@@ -115,9 +152,9 @@ def prepare(folder: Path, chosen: config.TrainConfig) -> None:
 
 
 def whole(model: Path) -> bool:
-    """Whether a model folder holds the weights that its card describes."""
+    """Whether a model folder holds the weights and the graph that its card describes."""
     try:
-        return bool(folders.digest(model / "weights.safetensors") == cards.load(model)["sha256"])
+        return "graph" in cards.verify(model)
     except (OSError, errors.InvalidModel):
         return False
 
@@ -126,6 +163,6 @@ def _dataset(folder: Path) -> data.Dataset:
     try:
         return data.load(folder)
     except (OSError, ValueError, KeyError) as exc:
-        if failures.classify(exc) != "internal":  # not the dataset's fault
+        if failures.classify(exc) != "internal" or failures.passing(exc):  # not the dataset's fault
             raise
         raise errors.InvalidDataset(f"the dataset cannot be opened: {type(exc).__name__}") from exc

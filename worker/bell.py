@@ -2,14 +2,21 @@
 
 import contextlib
 import os
+import signal
 import threading
+import time
+from typing import Any
 
+import structlog
 from celery import signals
+from celery.worker import state
 
-from app.core import db, relay, settings
-from worker import drain
+from app.core import claims, db, relay, settings
+from worker import drain, owners
 
+LOOK_SECONDS = 0.1
 _relay: relay.Relay | None = None
+log = structlog.get_logger("c2s.worker")
 
 
 class Bell(relay.Relay):
@@ -18,9 +25,15 @@ class Bell(relay.Relay):
     A child that inherits an open SQLite file believes that it holds locks which it does not.
     """
 
-    def __init__(self, chosen: settings.Settings) -> None:
+    def __init__(self, chosen: settings.Settings, pool: Any = None) -> None:
+        # with a real broker each process has a pipe of its own, and takes no other down
+        self._pool: Any = pool if chosen.embedded else None
+        self._known: set[int] = set()  # processes of the pool at the last look
+        self._busy: set[int] = set()  # those at work then
+        self._grace = chosen.grace_seconds
         self._connections = db.Database(chosen.database)
         self._looking = threading.Lock()
+        self._pulse = chosen.pulse
         super().__init__(
             self._connections,
             relay.ringer(chosen.broker_url),
@@ -38,9 +51,45 @@ class Bell(relay.Relay):
             self._ring()
 
     def look(self) -> int:
-        """Ring once for each job that waits."""
+        """Bury the dead, then ring once for each job that waits."""
+        if self._pool is not None:
+            self._mind()
         with self._looking:
-            return super().look()
+            self._bury()
+            rung = super().look()
+        if self._pulse is not None:
+            self._pulse.touch(mode=0o600)
+        return rung
+
+    def _bury(self) -> None:
+        """Free the jobs of processes that died on this machine: nobody has to wait for their leases."""
+        with self._connections.read() as tx:
+            orphans = claims.orphans(tx, owners.dead)
+        for job_id, fence in orphans:
+            log.warning("owner_died", job_id=job_id, attempt=fence)
+            with self._connections.begin() as tx:
+                claims.bury(tx, job_id, fence)
+
+    def _mind(self) -> None:
+        """A process that is killed while it waits for a task takes the lock of the queue in memory with it.
+
+        Those that replace it wait for ever, so the worker begins anew; whoever started it starts it again.
+        """
+        processes = list(self._pool._pool._pool)
+        now = {process.pid for process in processes}
+        busy = {request.worker_pid for request in state.active_requests}
+        lost = self._known - now - self._busy - busy
+        self._known, self._busy = now, busy
+        if not lost or drain.wanted():
+            return
+        log.error("pool_broken", lost=sorted(lost))
+        drain.begin()
+        deadline = time.monotonic() + self._grace
+        while state.active_requests and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
+        for pid in (*now, os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _hush(self) -> None:
         self._looking.acquire()
@@ -48,9 +97,9 @@ class Bell(relay.Relay):
 
 
 @signals.worker_ready.connect
-def _start(**_: object) -> None:
+def _start(sender: Any = None, **_: object) -> None:
     global _relay
-    _relay = Bell(settings.load())
+    _relay = Bell(settings.load(), getattr(sender, "pool", None))
     _relay.start()
 
 

@@ -13,7 +13,7 @@ def options(chosen: settings.Settings) -> dict[str, Any]:
     """The configuration for the broker of these settings; for Celery 5.6 and 5.7."""
     common: dict[str, Any] = {
         "broker_url": chosen.broker_url,
-        "imports": ("worker.tasks", "worker.bell"),
+        "imports": ("worker.tasks", "worker.bell", "worker.exposition"),
         "task_acks_late": False,  # late acks start a second copy after an hour, and end 5.7 workers with Redis
         "task_ignore_result": True,  # results are rows
         "task_serializer": "json",
@@ -56,4 +56,5 @@ app.conf.update(options(settings.load()))
 
 @signals.setup_logging.connect
 def _logs(**_: object) -> None:
-    logs.configure(settings.load().log_level)
+    chosen = settings.load()
+    logs.configure(chosen.log_level, chosen.log_format, hidden=chosen.secrets)

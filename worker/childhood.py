@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import threading
+import traceback
 from typing import Any
 
 from app.core import guard
@@ -41,6 +42,16 @@ def enter() -> tuple[Channel, dict[str, Any]]:
 def finite(metrics: dict[str, float]) -> dict[str, float | None]:
     """The metrics as JSON takes them."""
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+
+
+def lament(what: str) -> None:
+    """Write the exception in hand to the log, in whatever form still works."""
+    try:
+        import structlog
+
+        structlog.get_logger("c2s.child").exception(what)
+    except BaseException:  # memory may have run out, or the libraries be broken
+        traceback.print_exc()
 
 
 def leave(code: int) -> None:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import errno
+import resource
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core import errors as service
+from app.core import incoming
 from c2s import errors
 
 if TYPE_CHECKING:
     from app.core import jobs  # loads SQL, which a trainer has no use for
 
+NEARLY_ALL = 0.9  # of the address space: what unwinding gave back is missing already
 LONGEST = 1000  # characters of a message
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# what native code says when memory ends; the last is the dynamic linker's, under an address-space limit
+# what native code says when memory ends; the last three under an address-space limit: the dynamic linker's, and of
+# Arrow and Python, whose new threads find no room for a stack
 STARVED = (
     "out of memory",
     "can't allocate memory",
     "annot allocate memory",
     "bad_alloc",
     "failed to map segment",
+    "Failed to launch worker thread",
+    "can't start new thread",
 )
 NO_SPACE = ("No space left on device", "os error 28", "os error 122", "os error 27")
 UNUSABLE = (errors.InvalidDataset, errors.InvalidConfig, errors.InvalidTransition)
@@ -33,9 +39,14 @@ def explain(exc: BaseException) -> tuple[jobs.Code, str]:
     return code, text[:LONGEST]
 
 
+def passing(exc: BaseException) -> bool:
+    """Whether the store failed, so that another attempt may go better."""
+    return isinstance(exc, OSError) and exc.errno in incoming.PASSING
+
+
 def classify(exc: BaseException) -> jobs.Code:
     """The code of an exception."""
-    if isinstance(exc, UNUSABLE):
+    if isinstance(exc, (*UNUSABLE, service.Damaged)):
         return "invalid_dataset"
     if isinstance(exc, errors.Diverged):
         return "diverged"
@@ -48,6 +59,15 @@ def classify(exc: BaseException) -> jobs.Code:
     return "internal"
 
 
+def _cornered() -> bool:
+    """Whether this process has used up nearly all the address space that it may have."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY:
+        return False
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    return pages * resource.getpagesize() > NEARLY_ALL * most
+
+
 def _starved(exc: BaseException) -> bool:
     if (
         isinstance(exc, MemoryError) or type(exc).__name__ == "OutOfMemoryError"
@@ -55,11 +75,14 @@ def _starved(exc: BaseException) -> bool:
         return True
     if isinstance(exc, OSError) and exc.errno == errno.ENOMEM:
         return True
-    return isinstance(exc, RuntimeError | ImportError | OSError) and any(sign in str(exc) for sign in STARVED)
+    if isinstance(exc, SystemError):  # the interpreter failed and could not even say so
+        return _cornered()
+    native = isinstance(exc, RuntimeError | ImportError | OSError) or type(exc).__name__ == "ArrowException"
+    return native and any(sign in str(exc) for sign in STARVED)
 
 
 def _full(exc: BaseException) -> bool:
-    if isinstance(exc, service.StoreFull) or (isinstance(exc, OSError) and exc.errno in FULL):
+    if isinstance(exc, service.StoreFull) or (isinstance(exc, OSError) and exc.errno in incoming.FULL):
         return True
     # safetensors wraps the operating system's error in one of its own
     return type(exc).__name__ == "SafetensorError" and any(sign in str(exc) for sign in NO_SPACE)

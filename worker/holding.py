@@ -27,6 +27,7 @@ class Hold:
         self._tried = since
         self._news: list[events.News] = []
         self._progress: dict[str, Any] | None = None
+        self._estimate: dict[str, Any] | None = None
 
     def note(self, kind: events.Type, facts: dict[str, Any]) -> None:
         """Remember what happened, until the next write."""
@@ -36,9 +37,17 @@ class Hold:
         """Remember where the job is; only the latest counts."""
         self._progress = facts
 
+    def estimated(self, found: dict[str, Any]) -> None:
+        """Remember what is known of the labels."""
+        self._estimate = found
+
     def keep(self) -> None:
         """Renew the lease and write the news, if it is time."""
-        pause = NEWS_SECONDS if self._news or self._progress else min(QUIET_SECONDS, self._lease / 4)
+        pause = (
+            NEWS_SECONDS
+            if self._news or self._progress or self._estimate
+            else min(QUIET_SECONDS, self._lease / 4)
+        )
         if time.monotonic() - self._tried < min(pause, self._lease / 4):
             return
         self._tried = time.monotonic()
@@ -73,12 +82,14 @@ class Hold:
         news = list(self._news)
         if self._progress is not None:
             news.append(("progress", self._progress))
-        return claims.beat(tx, self.claim, lease=self._lease, news=news, progress=self._progress)
+        return claims.beat(
+            tx, self.claim, lease=self._lease, news=news, progress=self._progress, estimate=self._estimate
+        )
 
     def _written(self, at: float) -> None:
         self._renewed = at
         self._news.clear()
-        self._progress = None
+        self._progress = self._estimate = None
 
     def _bear(self, exc: sql.DBAPIError | sql.TimeoutError) -> None:
         """A database that is away is waited for while the lease lasts."""

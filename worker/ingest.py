@@ -6,17 +6,19 @@ from sqlalchemy.orm import Session
 
 from app.core import claims, datasets, db, storage
 from app.core.tables import Dataset, Intake
-from worker import holding, messages
+from worker import holding, messages, saving
 
 
-def request(database: db.Database, store: storage.Store, claim: claims.Claim) -> dict[str, Any]:
+def request(database: db.Database, store: storage.Store, hold: holding.Hold) -> dict[str, Any]:
     """What the reader must know about the file."""
-    dataset_id = claim.dataset_id or ""
+    dataset_id = hold.claim.dataset_id or ""
     with database.read() as tx:
         dataset = tx.get(Dataset, dataset_id)
         options = dict(dataset.options) if dataset is not None else {}
+        sha256 = dataset.source_sha256 if dataset is not None else ""
+    source = saving.fetched(store, hold, lambda: store.open_source(dataset_id, sha256=sha256))
     return {
-        "source": str(store.source(dataset_id)),
+        "source": str(source),
         "target": str(store.dataset(dataset_id)),
         "options": options,
     }
@@ -27,6 +29,8 @@ def settle(store: storage.Store, hold: holding.Hold, answer: messages.Read | mes
     claim, dataset_id = hold.claim, hold.claim.dataset_id or ""
     values = _values(answer)
     refused = isinstance(answer, messages.Refused)
+    if not refused:
+        saving.meanwhile(hold, lambda: store.keep_dataset(dataset_id))
 
     def write(tx: Session) -> None:
         datasets.settle(tx, dataset_id, **values)
@@ -36,7 +40,7 @@ def settle(store: storage.Store, hold: holding.Hold, answer: messages.Read | mes
     if refused:
         store.remove_dataset(dataset_id)
     else:
-        store.source(dataset_id).unlink(missing_ok=True)
+        store.remove_source(dataset_id)
     store.remove_job(claim.job_id)
 
 

@@ -35,6 +35,14 @@ class Progress(Said):
     elapsed_seconds: float
 
 
+class Cost(Said):
+    """What an epoch took, for those who watch the machine; no part of the job's events."""
+
+    seconds: float
+    device: str
+    memory_bytes: int
+
+
 class Epoch(Said):
     """An epoch ended; `step` is the training that it belongs to, of which a phase may have several."""
 
@@ -44,6 +52,7 @@ class Epoch(Said):
     epoch: int
     epochs: int
     metrics: Metrics
+    cost: Cost | None = None
 
 
 class Checkpoint(Said):
@@ -54,6 +63,13 @@ class Checkpoint(Said):
     step: str
     epoch: int
     bytes: int
+
+
+class Estimated(Said):
+    """T is estimated; stage 2 may still change it."""
+
+    type: Literal["estimated"] = "estimated"
+    found: dict[str, Any]  # of c2s.result.estimated
 
 
 class Trained(Said):
@@ -77,6 +93,18 @@ class Refused(Said):
     reasons: list[dict[str, Any]]  # app.intake.refusal.Reason
 
 
+class Predicted(Said):
+    """The file of predictions is complete."""
+
+    type: Literal["predicted"] = "predicted"
+    rows: int
+    errors: int
+    bytes: int
+    sha256: str
+    columns: list[str]
+    memory_bytes: int
+
+
 class Stopped(Said):
     """The child was asked to stop and did; it can go on where it stopped."""
 
@@ -90,10 +118,11 @@ class Failed(Said):
     code: jobs.Code
     message: str
     phase: str | None
+    again: bool = False  # another attempt may go better
 
 
-News = Phase | Progress | Epoch | Checkpoint
-Last = Trained | Read | Refused | Stopped | Failed
+News = Phase | Progress | Epoch | Checkpoint | Estimated
+Last = Trained | Read | Refused | Predicted | Stopped | Failed
 Message = Annotated[News | Last, Field(discriminator="type")]
 _message: pydantic.TypeAdapter[News | Last] = pydantic.TypeAdapter(Message)
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ import structlog
 import worker
 from worker import messages
 
-Module = Literal["worker.trainer", "worker.reader"]
+Module = Literal["worker.trainer", "worker.reader", "worker.predictor"]
 TAIL_LINES, TAIL_BYTES, LONGEST_LINE = 50, 2**16, 500
 log = structlog.get_logger("c2s.worker")
 
@@ -28,10 +29,11 @@ class Child:
         self._log_file = log_file
         self._heard: queue.SimpleQueue[messages.News | messages.Last | None] = queue.SimpleQueue()
         self.silent = False  # it will say nothing more
+        self._kills = _kills()
         log_file.parent.mkdir(parents=True, exist_ok=True)
         with log_file.open("ab") as errors:
             # from the main thread: the child's parent-death signal is bound to the thread that starts it
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            self._process = subprocess.Popen(  # noqa: S603 # nosec B603 # our own interpreter and module
                 [sys.executable, "-P", "-m", module],  # -P: no modules from the current folder
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -39,6 +41,8 @@ class Child:
                 env=_environment(threads),
                 start_new_session=True,
             )
+        with contextlib.suppress(OSError):  # where memory ends, the kernel shall choose it and not us
+            Path(f"/proc/{self.pid}/oom_score_adj").write_text("500", encoding="ascii")
         request = json.dumps(asked | {"parent": os.getpid()}).encode() + b"\n"
         threading.Thread(target=self._tell, args=(request,), daemon=True).start()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -77,12 +81,16 @@ class Child:
                     self._process.stdin.close()
         return code
 
+    def starved(self, code: int) -> bool:
+        """Whether the kernel ended it for want of memory, as far as its count of such ends can tell."""
+        return code == -signal.SIGKILL and _kills() > self._kills
+
     def last_words(self) -> list[str]:
         """The last lines of its log."""
         with contextlib.suppress(OSError), self._log_file.open("rb") as file:
             file.seek(max(0, self._log_file.stat().st_size - TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
-            return [line[:LONGEST_LINE].replace("\0", "") for line in lines]
+            return [line[:LONGEST_LINE].replace("\0", "") for line in _legible(lines)][-TAIL_LINES:]
         return []
 
     def _signal(self, number: signal.Signals) -> None:
@@ -110,9 +118,32 @@ class Child:
         self._heard.put(None)
 
 
+def _kills() -> int:
+    """How many processes the kernel has killed for want of memory."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+def _legible(lines: list[str]) -> Iterator[str]:
+    """The lines of a log, with the traces that some of them hold written out below them."""
+    for line in lines:
+        facts = None
+        if line.startswith("{"):
+            with contextlib.suppress(ValueError):
+                facts = json.loads(line)
+        if isinstance(facts, dict) and isinstance(trace := facts.pop("exception", None), str):
+            yield json.dumps(facts)
+            yield from trace.splitlines()
+        else:
+            yield line
+
+
 def _environment(threads: int) -> dict[str, str]:
-    """Ours without the service's settings, which hold secrets that no child needs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("C2S_")}
+    """Ours without the settings of the service and the store, which hold secrets that no child needs."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("C2S_", "AWS_"))}
     root = str(Path(worker.__file__ or "").resolve().parents[1])
     paths = [path for path in kept.get("PYTHONPATH", "").split(os.pathsep) if path]
     return kept | {

@@ -1,6 +1,5 @@
 """From a finished model folder to a row that the API serves: verified first, then published in one write."""
 
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -8,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from app.core import claims, ids, jobs, storage
 from app.core.tables import Model
-from c2s import cards, errors, folders
-from worker import holding
+from c2s import cards, errors
+from worker import holding, saving
 
 log = structlog.get_logger("c2s.worker")
 
@@ -19,12 +18,13 @@ def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> No
     claim = hold.claim
     folder = store.attempt(claim.job_id, claim.fence) / "run" / "model"
     try:
-        card = verify(folder)
+        card = saving.meanwhile(hold, lambda: cards.verify(folder))  # a slow store must not cost us the claim
     except (errors.InvalidModel, OSError) as exc:
         why = jobs.error("internal", f"the model was harmed on its way: {exc}", phase="packaging")
         hold.settle(lambda tx: claims.crash(tx, claim, why, crash_limit=crash_limit))
         return
-    name, key = ids.new("mdl"), store.key(folder)
+    name = ids.new("mdl")
+    key = saving.meanwhile(hold, lambda: store.keep_model(claim.job_id, claim.fence))
 
     def write(tx: Session) -> None:  # a fresh row each time: it may take several transactions
         model = Model(
@@ -42,14 +42,6 @@ def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> No
     store.prune_job(claim.job_id, keep=claim.fence)
 
 
-def verify(folder: Path) -> dict[str, Any]:
-    """The card of a model folder whose weights are those that it describes."""
-    card = cards.load(folder)
-    if folders.digest(folder / "weights.safetensors") != card["sha256"]:
-        raise errors.InvalidModel("the weights are not those that the card describes")
-    return card
-
-
 def summary(card: dict[str, Any]) -> dict[str, Any]:
     """What lists of models show."""
     return {
@@ -62,4 +54,5 @@ def summary(card: dict[str, Any]) -> dict[str, Any]:
         "net": card["config"]["net"]["name"],
         "estimator": card["transition"]["estimator"],
         "noise_rate": card["transition"]["noise_rate"],
+        "calibration": card["calibration"],
     }

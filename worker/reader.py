@@ -5,30 +5,23 @@ The bytes themselves are touched by a child of its own, with hard limits; this o
 
 import os
 import shutil
-import traceback
 from pathlib import Path
 from typing import Any
 
-from worker import childhood, failures
+from worker import childhood, errand
 
 
 def main() -> None:
     """Read the file as asked on standard input."""
-    channel, asked = childhood.enter()
-    try:
-        _read(asked, channel)
-    except BaseException as exc:  # whatever it is must reach the row
-        traceback.print_exc()
-        code, message = failures.explain(exc)
-        channel.say("error", code=code, message=message, phase="loading")
-        childhood.leave(1)
-    childhood.leave(0)
+    errand.run(_read, failed="reading_failed")
 
 
-def _read(asked: dict[str, Any], channel: childhood.Channel) -> None:
+def _read(asked: dict[str, Any], channel: childhood.Channel, _wish: errand.Wish) -> None:
     from app.intake import options, reading, refusal  # here, where a failure to load is told
     from c2s import data
+    from worker import diary
 
+    diary.begin(asked.get("diary", {}), "c2s-reader")
     source, target = Path(asked["source"]), Path(asked["target"])
     channel.say("phase", phase="loading")
     _clear(target.parent, source)

@@ -1,15 +1,18 @@
 """One job from claim to finish: the only file that joins rows to the work they ask for."""
 
+import contextlib
+import functools
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
 import structlog
 from sqlalchemy.orm import Session
 
-from app.core import claims, db, errors, jobs, settings, storage
+from app.core import claims, db, errors, jobs, metrics, settings, storage, tracing
 from app.core.tables import Job, State
-from worker import failures, holding, ingest, messages, process, publishing, supervisor
+from worker import batch, diary, failures, holding, ingest, messages, process, publishing, saving, supervisor
 
 log = structlog.get_logger("c2s.worker")
 
@@ -26,17 +29,42 @@ class Site:
 def run(site: Site, claim: claims.Claim, *, since: float) -> None:
     """Do the job; whatever happens, its row learns of it, unless the claim is lost."""
     hold = holding.Hold(site.database, claim, lease=site.settings.lease_seconds, since=since)
-    with structlog.contextvars.bound_contextvars(job_id=claim.job_id, attempt=claim.fence):
+    origin = claim.manifest.get("origin") or {}
+    ids = {"job_id": claim.job_id, "attempt": claim.fence, "request_id": origin.get("request_id")}
+    with structlog.contextvars.bound_contextvars(**ids), _traced(claim, origin, since=since):
         log.info("claimed", task=claim.task)
         began = time.monotonic()
         try:
             _work(site, hold)
         except claims.Lost as exc:
-            log.warning("claim_lost", reason=str(exc))
+            _lost(exc)
         except Exception as exc:  # a fault of ours, or of the disk: the job must not hang on it
             log.exception("supervisor_failed")
             _give_up(site, hold, exc)
-        log.info("let_go", seconds=round(time.monotonic() - began, 3))
+        took = time.monotonic() - began
+        if claim.task != "predict":
+            (metrics.trained if claim.task == "train" else metrics.read)(took)
+        log.info("let_go", seconds=round(took, 3))
+
+
+@contextlib.contextmanager
+def _traced(claim: claims.Claim, origin: dict[str, Any], *, since: float) -> Iterator[None]:
+    """Put the attempt below the request that asked for it, beside the time that the job waited."""
+    if tracing.tracer is None:
+        yield
+        return
+    parent, claimed = origin.get(tracing.PARENT), time.time() - (time.monotonic() - since)
+    if claim.fence == 1 and "at" in origin:
+        tracing.past("queue", parent, began=origin["at"])
+    with tracing.span("attempt", parent, began=claimed, job_id=claim.job_id, attempt=claim.fence):
+        tracing.past("claim", began=claimed)
+        yield
+    tracing.close()  # a pool process may end without a word
+
+
+def _lost(exc: claims.Lost) -> None:
+    metrics.lease_lost()
+    log.warning("claim_lost", reason=str(exc))
 
 
 def _give_up(site: Site, hold: holding.Hold, exc: Exception) -> None:
@@ -44,14 +72,20 @@ def _give_up(site: Site, hold: holding.Hold, exc: Exception) -> None:
     why = jobs.error(code, message, phase="loading")
     again, limit = not isinstance(exc, errors.StoreFull), site.settings.crash_limit
     try:
-        hold.settle(lambda tx: _break(tx, hold.claim, why, again=again, limit=limit))
+        if isinstance(exc, saving.StoreAway):
+            hold.settle(lambda tx: claims.release(tx, hold.claim, reason=message))
+        else:
+            hold.settle(lambda tx: _break(tx, hold.claim, why, again=again, limit=limit))
     except claims.Lost as lost:
-        log.warning("claim_lost", reason=str(lost))
+        _lost(lost)
 
 
 def _work(site: Site, hold: holding.Hold) -> None:
-    child = _train(site, hold.claim) if hold.claim.task == "train" else _ingest(site, hold.claim)
-    watch = supervisor.Supervisor(child, hold, _limits(site, hold.claim))
+    claim, store = hold.claim, site.store
+    begin = {"train": _train, "ingest": _ingest, "predict": _predict}[claim.task]
+    child = begin(site, hold)
+    save = functools.partial(store.save, claim.job_id, claim.fence) if store.remote else None
+    watch = supervisor.Supervisor(child, hold, _limits(site, claim), saving.Saver(save))
     ending = watch.watch()
     log.info("ended", ending=type(ending).__name__, phase=watch.phase)
     _finish(site, hold, ending, phase=watch.phase, log_lines=child.last_words())
@@ -61,31 +95,48 @@ def _limits(site: Site, claim: claims.Claim) -> supervisor.Limits:
     told = site.settings
     if claim.task == "ingest":  # its own limit is the reader's; this one only catches a reader that hangs
         return supervisor.Limits(told.grace_seconds, told.intake_seconds + 60, told.intake_seconds + 60)
-    return supervisor.Limits(told.grace_seconds, told.stall_seconds, told.job_seconds)
+    stall = told.stall_seconds + (
+        told.intake_seconds if claim.task == "predict" else 0
+    )  # it may read a file first
+    return supervisor.Limits(told.grace_seconds, stall, told.job_seconds)
 
 
-def _train(site: Site, claim: claims.Claim) -> process.Child:
-    folder = site.store.attempt(claim.job_id, claim.fence)
+def _train(site: Site, hold: holding.Hold) -> process.Child:
+    claim, store = hold.claim, site.store
+    folder = store.attempt(claim.job_id, claim.fence)
+    dataset = saving.fetched(store, hold, lambda: store.open_dataset(claim.dataset_id or ""))
+    run = saving.fetched(store, hold, lambda: store.resume(claim.job_id, claim.fence))
     threads = int(claim.manifest.get("threads", site.settings.threads))
     asked = {
         "config": claim.config,
-        "dataset": str(site.store.dataset(claim.dataset_id or "")),
-        "run": str(site.store.resume(claim.job_id, claim.fence)),
+        "dataset": str(dataset),
+        "run": str(run),
         "threads": threads,
         "device": claim.manifest.get("device", site.settings.device),
         "sha256": claim.manifest.get("dataset", {}).get("sha256"),
         "shrink": claim.shrink,
+        "diary": diary.told(site.settings),
     }
     return process.Child("worker.trainer", asked, log_file=folder / "log.txt", threads=threads)
 
 
-def _ingest(site: Site, claim: claims.Claim) -> process.Child:
-    asked = ingest.request(site.database, site.store, claim) | {
+def _ingest(site: Site, hold: holding.Hold) -> process.Child:
+    claim = hold.claim
+    asked = ingest.request(site.database, site.store, hold) | {
         "memory_bytes": site.settings.intake_memory_bytes,
         "seconds": site.settings.intake_seconds,
+        "diary": diary.told(site.settings),
     }
     log_file = site.store.attempt(claim.job_id, claim.fence) / "log.txt"
     return process.Child("worker.reader", asked, log_file=log_file, threads=1)
+
+
+def _predict(site: Site, hold: holding.Hold) -> process.Child:
+    claim = hold.claim
+    asked = batch.request(site.database, site.store, hold, site.settings)
+    asked["diary"] = diary.told(site.settings)
+    log_file = site.store.attempt(claim.job_id, claim.fence) / "log.txt"
+    return process.Child("worker.predictor", asked, log_file=log_file, threads=asked["threads"])
 
 
 def _finish(
@@ -98,42 +149,51 @@ def _finish(
             publishing.publish(store, hold, crash_limit=site.settings.crash_limit)
         case messages.Read() | messages.Refused():
             ingest.settle(store, hold, ending)
+        case messages.Predicted():
+            batch.publish(store, hold, ending, crash_limit=site.settings.crash_limit)
         case messages.Stopped() | supervisor.Cut(reason="drain"):
             hold.settle(lambda tx: claims.release(tx, claim))
         case supervisor.Cut():
             hold.settle(lambda tx: claims.cancel(tx, claim))
-            store.remove_job(claim.job_id)
         case messages.Failed():
             why = jobs.error(ending.code, ending.message, phase=ending.phase, log=log_lines)
-            hold.settle(lambda tx: _fail(tx, claim, why))
+            limit = site.settings.crash_limit
+            hold.settle(lambda tx: _fail(tx, claim, why, again=ending.again, limit=limit))
         case supervisor.Broken():
             why = jobs.error(ending.code, ending.message, phase=phase, log=log_lines)
-            hold.settle(
-                lambda tx: _break(tx, claim, why, again=ending.again, limit=site.settings.crash_limit)
-            )
+            limit = site.settings.crash_limit
+            hold.settle(lambda tx: _fail(tx, claim, why, again=ending.again, limit=limit))
         case _:
             assert_never(ending)
     _tidy(site, claim)
 
 
 def _tidy(site: Site, claim: claims.Claim) -> None:
-    """Of a job that failed keep the last attempt alone, and of a file that nobody will read nothing."""
+    """Of a job that failed keep the last attempt alone; of one that was cancelled, or a file never read, nothing.
+
+    A file of rows to predict is kept for a retry.
+    """
     with site.database.read() as tx:
         job = tx.get(Job, claim.job_id)
-    if job is None or job.state != State.failed or job.fence != claim.fence:
+    if job is None or job.fence != claim.fence:
         return
-    for fence in site.store.attempts(claim.job_id):
-        if fence != claim.fence:
-            site.store.discard(site.store.attempt(claim.job_id, fence))
+    if job.state == State.cancelled:  # by a cut, or by a drain that met the wish to cancel
+        if claim.config.get("source") == claim.job_id:
+            site.store.forget_attempts(claim.job_id, keep=0)
+        else:
+            site.store.remove_job(claim.job_id)
+    if job.state != State.failed:
+        return
+    site.store.forget_attempts(claim.job_id, keep=claim.fence)
     if claim.task == "ingest":
         site.store.remove_dataset(claim.dataset_id or "")
 
 
-def _fail(tx: Session, claim: claims.Claim, why: dict[str, Any]) -> None:
+def _fail(tx: Session, claim: claims.Claim, why: dict[str, Any], *, again: bool, limit: int) -> None:
     if why["code"] == "out_of_memory" and claim.task == "train":
         claims.starve(tx, claim, why)
     else:
-        claims.fail(tx, claim, why)
+        _break(tx, claim, why, again=again, limit=limit)
 
 
 def _break(tx: Session, claim: claims.Claim, why: dict[str, Any], *, again: bool, limit: int) -> None:

@@ -7,8 +7,8 @@ from typing import Literal
 
 import structlog
 
-from app.core import jobs
-from worker import drain, holding, messages, process
+from app.core import jobs, metrics
+from worker import drain, holding, messages, process, saving
 
 LOOK_SECONDS = 0.2  # between looks at the drain flag
 log = structlog.get_logger("c2s.worker")
@@ -45,13 +45,21 @@ Ending = messages.Last | Cut | Broken
 class Supervisor:
     """The watch over one child."""
 
-    def __init__(self, child: process.Child, hold: holding.Hold, limits: Limits) -> None:
+    def __init__(
+        self,
+        child: process.Child,
+        hold: holding.Hold,
+        limits: Limits,
+        saver: saving.Saver | None = None,
+    ) -> None:
         self.phase: str | None = None
+        self._saver = saver or saving.Saver()
         self._child, self._hold, self._limits = child, hold, limits
         self._began = self._alive = time.monotonic()
         self._last: messages.Last | None = None
         self._cut: Cut | None = None
         self._cut_at = 0.0
+        self._device: str | None = None  # where the child said that its memory is
 
     def watch(self) -> Ending:
         """Wait for the end of the child, which is over in every case when this returns or raises."""
@@ -61,12 +69,16 @@ class Supervisor:
                     return ending
         finally:
             self._child.end()
+            if self._device is not None:
+                metrics.memory(self._device, 0)
 
     def _turn(self) -> Ending | None:
         message = self._child.receive(LOOK_SECONDS)
         while message is not None:
             self._hear(message)
+            self._note(self._saver.arrived())
             message = self._child.receive(0)
+        self._note(self._saver.arrived())
         if self._child.silent:
             return self._ended()
         self._hold.keep()
@@ -77,11 +89,28 @@ class Supervisor:
         match message:
             case messages.Progress():
                 self._hold.progress(message.model_dump(exclude={"type"}))
-            case messages.Phase() | messages.Epoch() | messages.Checkpoint():
+            case messages.Estimated():
+                self._hold.estimated(message.found)
+            case messages.Checkpoint():
                 self.phase = message.phase
-                self._hold.note(message.type, message.model_dump(exclude={"type"}))
+                self._saver.take(message)
+            case messages.Phase() | messages.Epoch():
+                self.phase = message.phase
+                self._hold.note(message.type, message.model_dump(exclude={"type", "cost"}))
+                if isinstance(message, messages.Epoch) and message.cost is not None:
+                    self._measure(message.phase, message.cost)
             case _:
                 self._last = message
+
+    def _measure(self, phase: str, cost: messages.Cost) -> None:
+        self._device = cost.device
+        metrics.epoch(phase, cost.seconds)
+        metrics.memory(cost.device, cost.memory_bytes)
+
+    def _note(self, states: list[messages.Checkpoint]) -> None:
+        """A state counts once another host could go on from it."""
+        for state in states:
+            self._hold.note(state.type, state.model_dump(exclude={"type"}))
 
     def _decide(self, now: float) -> Ending | None:
         """Whether the child must stop, and whether it has had its time to do so."""
@@ -102,10 +131,16 @@ class Supervisor:
         code = self._child.end(self._limits.grace)
         if self._hold.cancel:
             return Cut("cancel")
+        unfinished = self._last is None or isinstance(self._last, messages.Stopped)
+        self._note(self._saver.finish(self._hold, needed=unfinished))
         if self._last is not None:
             return self._last
         if self._cut is not None:
             return self._cut
+        if self._child.starved(code):
+            return Broken(
+                "out_of_memory", "the kernel ended the process of the job for want of memory", again=True
+            )
         return Broken("worker_lost", f"the process of the job {_manner(code)}", again=True)
 
 

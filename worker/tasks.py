@@ -1,22 +1,20 @@
 """The doorbell: whoever hears it claims the best row, works on it, and looks for the next."""
 
 import functools
-import os
-import socket
 import time
 from typing import Final
 
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from app.core import claims, db, relay, settings, storage
+from app.core import claims, db, relay, settings, stores, tracing
 from app.core.tables import Task
-from worker import drain, runner, slots
+from worker import drain, owners, runner, slots
 from worker.celery_app import app
 
 ROUNDS = 10  # jobs for one hint; the next hint comes within a second
-ALL: Final[tuple[Task, ...]] = ("train", "ingest")
-READING: Final[tuple[Task, ...]] = ("ingest",)
+ALL: Final[tuple[Task, ...]] = ("train", "ingest", "predict")
+SHORT: Final[tuple[Task, ...]] = ("ingest", "predict")  # never wait behind a training
 log = structlog.get_logger("c2s.worker")
 
 
@@ -24,8 +22,8 @@ log = structlog.get_logger("c2s.worker")
 def site() -> runner.Site:
     """What this process works with; made after the fork, as connections do not survive one."""
     chosen = settings.load()
-    store = storage.Store(chosen.store, min_free=chosen.min_free_bytes)
-    return runner.Site(chosen, db.Database(chosen.database), store)
+    tracing.configure("c2s-worker")
+    return runner.Site(chosen, db.Database(chosen.database), stores.open_store(chosen))
 
 
 @app.task(name=relay.TASK)
@@ -42,7 +40,7 @@ def turn(place: runner.Site) -> bool:
     with slots.slot(place.settings.slots) as free:
         since = time.monotonic()
         try:
-            claim = _claim(place, ALL if free else READING)
+            claim = _claim(place, ALL if free else SHORT)
         except DBAPIError as exc:
             if not db.unavailable(exc):
                 raise
@@ -53,7 +51,7 @@ def turn(place: runner.Site) -> bool:
         if claim.task == "train":
             runner.run(place, claim, since=since)
             return True
-    runner.run(place, claim, since=since)  # reading needs no slot
+    runner.run(place, claim, since=since)  # reading and predicting need no slot
     return True
 
 
@@ -64,7 +62,7 @@ def _claim(place: runner.Site, tasks: tuple[Task, ...]) -> claims.Claim | None:
     with place.database.begin() as tx:
         return claims.claim(
             tx,
-            owner=f"{socket.gethostname()}:{os.getpid()}",
+            owner=owners.me(),
             tasks=tasks,
             lease=place.settings.lease_seconds,
             crash_limit=place.settings.crash_limit,

@@ -1,5 +1,6 @@
 import errno
 
+import pyarrow
 import pytest
 import safetensors
 import torch
@@ -22,6 +23,8 @@ CASES = [
         "out_of_memory",
     ),
     (OSError(errno.ENOMEM, "Cannot allocate memory"), "out_of_memory"),
+    (pyarrow.ArrowException("Failed to launch worker thread: Resource unavailable"), "out_of_memory"),
+    (RuntimeError("can't start new thread"), "out_of_memory"),
     (ImportError("libtorch_cpu.so: failed to map segment from shared object"), "out_of_memory"),
     (OSError(errno.ENOSPC, "No space left on device"), "storage_full"),
     (OSError(errno.EDQUOT, "Disk quota exceeded"), "storage_full"),
@@ -32,6 +35,7 @@ CASES = [
     (ImportError("No module named torch"), "internal"),
     (KeyError("config"), "internal"),
     (SystemExit(3), "internal"),
+    (SystemError("error return without exception set"), "internal"),  # while there is room
 ]
 
 

@@ -1,18 +1,21 @@
 """One job from claim to finish in this process, with a real child; faults come from what the child finds."""
 
+import contextlib
 import os
 import resource
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
-from workers import gone, rows, trainers, until, wanted
+from workers import SLOW, gone, rows, trainers, until, wanted
 
 from app.core import claims, jobs
 from app.core.tables import Job
-from worker import drain, publishing
+from c2s import cards
+from worker import drain
 
 GIB = 2**30
 
@@ -202,7 +205,7 @@ def test_a_starved_job_goes_on_with_half_the_batch_in_a_fresh_run(home, small, s
     assert home.do().shrink == 1
     job = home.do()
     assert job.state == "succeeded", job.error
-    card = publishing.verify(home.store.at(home.models(job_id)[0].folder))
+    card = cards.verify(home.store.at(home.models(job_id)[0].folder))
     assert card["config"]["stage1"]["batch_size"] == card["config"]["stage2"]["batch_size"] == 16
 
 
@@ -212,3 +215,76 @@ def test_a_full_disk_fails_the_job_and_keeps_the_log(home, small, sabotage):
     job = home.do()
     assert (job.state, job.error["code"], job.error["phase"]) == ("failed", "storage_full", "stage1")
     assert job.error["retriable"]
+
+
+FAILING = """
+import builtins, errno, io, os, sys
+if "worker.trainer" in sys.orig_argv:
+    real = io.open
+    def failing(path, *more, **named):
+        if "meta.json" in str(path) and os.access({marker!r}, os.F_OK):
+            os.unlink({marker!r}) if {once} else None
+            raise OSError(errno.EIO, "told by the disk")
+        return real(path, *more, **named)
+    io.open = builtins.open = failing
+"""
+
+
+def test_a_disk_that_fails_once_costs_an_attempt(home, small, sabotage, tmp_path):
+    job_id = home.job(small)
+    (tmp_path / "broken").touch()
+    sabotage(start=FAILING.format(marker=str(tmp_path / "broken"), once=True))
+    job = home.do()
+    assert (job.state, job.crashes) == ("queued", 1)
+    assert home.do().state == "succeeded"
+    assert len(home.models(job_id)) == 1
+
+
+def test_a_disk_that_keeps_failing_fails_the_job_within_bounds(home, small, sabotage, tmp_path):
+    home.job(small)
+    (tmp_path / "broken").touch()
+    sabotage(start=FAILING.format(marker=str(tmp_path / "broken"), once=False))
+    states = [home.do().state for _ in range(home.settings.crash_limit)]
+    assert states == ["queued", "queued", "failed"]
+
+
+@pytest.fixture
+def little_memory():
+    """A control group that may hold 200 MB: the file through which a process joins it."""
+    for root, limit in (("memory/", "memory.limit_in_bytes"), ("", "memory.max")):
+        group = Path("/sys/fs/cgroup") / f"{root}c2s-test-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            group.mkdir()
+        if (group / limit).exists():
+            (group / limit).write_text(str(200 * 2**20))
+            yield group / "cgroup.procs"
+            until(lambda members=group / "cgroup.procs": not members.read_text())
+            group.rmdir()
+            return
+    pytest.skip("control groups cannot be made here: needs root and a writable /sys/fs/cgroup")
+
+
+STARVING = """import os, sys
+if "worker.trainer" in sys.orig_argv:
+    open({group!r}, "w").write(str(os.getpid()))
+"""
+
+
+def test_a_kill_by_the_kernel_for_want_of_memory_is_told_as_such(home, small, sabotage, little_memory):
+    job_id = home.job(small)  # loading torch alone takes more
+    sabotage(start=STARVING.format(group=str(little_memory)))
+    assert (home.do().state, home.look(job_id).shrink) == ("queued", 1)
+    job = home.do()
+    assert (job.state, job.error["code"]) == ("failed", "out_of_memory")
+    assert "the kernel ended" in job.error["message"]
+
+
+def test_what_stage_1_found_reaches_the_row_before_the_end(home, small, sabotage):
+    sabotage(start=SLOW)  # else stage 2 may end before the next write is due
+    stages = {"stage2": {"epochs": 30, "batch_size": 32}}
+    job_id = home.job(small, wanted(**stages))
+    done, _ = in_background(home)
+    early = until(lambda: (found := home.look(job_id).result) and found.get("estimate"))
+    assert len(early["transition"]["matrix"]) == len(early["labels"]) == 4
+    done.join()
+    assert home.look(job_id).result["model_id"]

@@ -92,7 +92,7 @@ def test_a_job_survives_the_death_of_each_of_its_processes(home, undisturbed):
     assert not [
         event for event in after if event.get("step") == "stage1"
     ]  # a finished stage is never run again
-    assert home.store.attempts(job_id) == [4]
+    until(lambda: home.store.attempts(job_id) == [4])  # what is pruned goes after the commit
 
 
 def test_sigterm_gives_the_job_back_and_the_next_worker_ends_it(home, undisturbed):
@@ -144,7 +144,7 @@ def test_two_slots_train_two_jobs_at_once_and_a_cancelled_one_ends(make_home):
     for job_id in chosen:
         home.wait(job_id, "cancelled")
         assert home.models(job_id) == []
-        assert home.store.attempts(job_id) == []
+        until(lambda: home.store.attempts(job_id) == [])  # noqa: B023 - asked at once
     assert gone(everyone)
     time.sleep(0.5)
     assert trainers(worker.pid) == []
