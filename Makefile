@@ -39,7 +39,7 @@ check: setup ## the same, under its other name
 	$(BIN)/mypy
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive c2s app worker migrations
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 format: setup ## put the code in order
 	$(BIN)/ruff format .

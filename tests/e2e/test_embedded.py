@@ -98,7 +98,7 @@ def state(client, job):
 
 
 def test_ctrl_c_stops_everything_and_the_job_goes_on_after_the_next_start(up):
-    job = submit(up.client, epochs=(400, 400))
+    job = submit(up.client, epochs=(400, 20))
     until(lambda: up.client.get(f"/jobs/{job}/checkpoints").json()["data"])
     up.stop()
     assert up.process.returncode == 0
@@ -192,7 +192,7 @@ def test_weak_settings_refuse_to_start(tmp_path, name, value, said):
 def test_a_job_whose_worker_is_killed_is_taken_over_at_once_however_long_its_lease(tmp_path):
     up = Up(tmp_path, C2S_LEASE_SECONDS="3600")
     try:
-        job = submit(up.client, epochs=(400, 400))
+        job = submit(up.client, epochs=(400, 20))
         until(lambda: up.client.get(f"/jobs/{job}/checkpoints").json()["data"], 120)
         for worker in up.processes("-m worker"):
             worker.kill()

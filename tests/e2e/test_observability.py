@@ -165,8 +165,8 @@ def test_sigterm_lets_predictions_and_uploads_end_and_gives_the_training_back(tm
         model = service.client.get(f"/jobs/{train(service, 'first')}").json()["model_id"]
         dataset = service.client.get("/datasets").json()["data"][0]["id"]
         file, asked = rows(seed=1), json.dumps({"model": model, "inputs": np.zeros((5, 6)).tolist()}).encode()
-        service.client.post("/predict", content=asked, headers=JSON).raise_for_status()  # loads torch
-        job = service.client.post("/jobs", json=spec(dataset, epochs=(400, 60))).json()["id"]
+        service.client.post("/predict", content=asked, headers=JSON).raise_for_status()  # loads the model
+        job = service.client.post("/jobs", json=spec(dataset, epochs=(400, 20))).json()["id"]
         service.until(lambda: service.checkpoints(job), what="a checkpoint")
         predict = slow_post(service.port, "/predict", asked, "application/json")
         upload = slow_post(service.port, "/datasets?name=late", file, "application/octet-stream")

@@ -146,8 +146,11 @@ def one(key):
     row = {"key": key, "request": "r", "resource": key, "status": 202}
     database.write(lambda tx: tx.execute(insert(Receipt), row))
     os.write(1, f"{key} ".encode())  # the answer
+    answered.set()
+answered = threading.Event()
 for number in range(300):
     threading.Thread(target=one, args=[f"k{number}"], daemon=True).start()
+answered.wait()
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
