@@ -1,7 +1,8 @@
 """An ONNX graph in the making: nodes are added in order, each call gives the name of what the node computes.
 
 Affine maps that follow each other (a linear layer, its batch norm, the next linear layer) are kept back and joined,
-in float64, as long as one map costs less than the two.
+in float64, as long as one map costs less than the two. Feature maps may come in parts, which convolutions read one
+by one.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,15 @@ class Affine:
         return bool(len(W) * self.W.shape[1] <= self.W.size + W.size)
 
 
-Value = str | Affine
+@dataclass(frozen=True)
+class Maps:
+    """Feature maps in parts along their channels."""
+
+    parts: tuple[str, ...]
+    sizes: tuple[int, ...]  # channels of each
+
+
+Value = str | Affine | Maps
 
 
 class Graph:
@@ -78,10 +87,13 @@ class Graph:
         return Affine(self.whole(x), W, b)
 
     def whole(self, value: Value) -> str:
-        """The name of a value; an affine map that was kept back is added now."""
-        if isinstance(value, str):
-            return value
-        return self.add("Gemm", value.x, self.constant(value.W.T), self.constant(value.b))
+        """The name of a value; an affine map that was kept back is added now, and parts are joined."""
+        match value:
+            case Affine(x, W, b):
+                return self.add("Gemm", x, self.constant(W.T), self.constant(b))
+            case Maps(parts):
+                return self.add("Concat", *parts, axis=1)
+        return value
 
     def model(self, facts: dict[str, str]) -> bytes:
         """The graph as an ONNX file, with these facts about it."""

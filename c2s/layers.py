@@ -1,5 +1,6 @@
 """Every layer and function of the nets as nodes of an ONNX graph; one that is not here cannot be exported."""
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +12,16 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 
 from c2s import errors
-from c2s.graphs import Graph, Value
+from c2s.graphs import Graph, Maps, Value
 from c2s.nets import fused, text
 
 Bag = tuple[str, str, str]  # indices, offsets, weights
 Floats = npt.NDArray[np.float64]
 PIECES = (fused.ConvNormPool, text.WordVectors)  # written as one
+BLOCK = (
+    16  # channels that the runtime computes at once: it fills up what is begun, so that 20 would cost as 32
+)
+LEAST = 4  # channels of a part that is worth a convolution of its own
 
 
 class Tracer(fx.Tracer):
@@ -97,14 +102,33 @@ def _conv(made: Graph, found: nn.Conv2d, x: Value, weight: Floats, bias: Floats)
     if not isinstance(found.padding, tuple) or found.groups != 1 or found.padding_mode != "zeros":
         raise errors.InvalidModel("this convolution has no ONNX form")
     sizes = {"strides": list(found.stride), "pads": [*found.padding, *found.padding]}
-    return made.add("Conv", x, made.constant(weight), made.constant(bias), **sizes)
+    if not isinstance(x, Maps):
+        return made.add("Conv", x, made.constant(weight), made.constant(bias), **sizes)
+    kernels = np.split(weight, np.cumsum(x.sizes)[:-1], axis=1)
+    biases = [(made.constant(bias),), *(() for _ in kernels[1:])]
+    terms = [
+        made.add("Conv", part, made.constant(kernel), *once, **sizes)
+        for part, kernel, once in zip(x.parts, kernels, biases, strict=True)
+    ]
+    return functools.reduce(lambda a, b: made.add("Add", a, b), terms)
 
 
-def _conv_norm_pool(made: Graph, found: fused.ConvNormPool, x: Value) -> str:
-    """As the layer itself evaluates: the norm moves into the kernel."""
+def _conv_norm_pool(made: Graph, found: fused.ConvNormPool, x: Value) -> Value:
+    """As the layer itself evaluates: the norm moves into the kernel. Maps that fill no block come in parts."""
     scale, shift = _norm(found.norm)
     kernel = numbers(found.conv.weight) * scale[:, None, None, None]
-    raw = _conv(made, found.conv, x, kernel, _bias(found.conv) * scale + shift)
+    bias = _bias(found.conv) * scale + shift
+    whole = len(bias) - len(bias) % BLOCK
+    if not whole or len(bias) - whole < LEAST:
+        return _pooled(made, _conv(made, found.conv, x, kernel, bias))
+    parts = tuple(
+        _pooled(made, _conv(made, found.conv, x, kernel[part], bias[part]))
+        for part in (slice(whole), slice(whole, None))
+    )
+    return Maps(parts, (whole, len(bias) - whole))
+
+
+def _pooled(made: Graph, raw: str) -> str:
     return made.add("MaxPool", made.add("Relu", raw), kernel_shape=[2, 2], strides=[2, 2])
 
 

@@ -7,6 +7,13 @@ import uvicorn
 ANSWER = b'{"class": "0", "probability": 0.5, "probabilities": [%s]}' % b", ".join(
     [b"0.05555555555555555"] * 10
 )
+QUIET = {
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    "loop": "uvloop",
+    "http": "httptools",
+}
 START = {
     "type": "http.response.start",
     "status": 200,
@@ -22,5 +29,4 @@ async def constant(scope, receive, send):
 
 
 if __name__ == "__main__":
-    quiet = {"log_config": None, "access_log": False, "server_header": False, "lifespan": "off"}
-    uvicorn.run(constant, port=int(sys.argv[1]), loop="uvloop", http="httptools", **quiet)
+    uvicorn.run(constant, port=int(sys.argv[1]), lifespan="off", **QUIET)

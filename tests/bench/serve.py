@@ -30,6 +30,7 @@ from serve_rivals import NAMES, Absent, Rival
 AT_ONCE = (1, 16, 64)
 FASTER, OF_FLOOR, SLOWER, READY, MEMORY = 3.0, 0.5, 1.1, 2.0, 300.0  # what the service is held to
 JSON, NPY, PNG = "c2s json", "c2s npy", "c2s png"
+FLOORS = ("floor", "constant")  # bare uvicorn, and FastAPI on it
 
 
 @dataclass
@@ -77,9 +78,8 @@ def rivals(names, folder):
     with tempfile.TemporaryDirectory(prefix="c2s-rivals-") as logs, contextlib.ExitStack() as started:
         found = {}
         for name in names:
-            kind, body = (
-                ("application/x-npy", serve_home.npy()) if name == "floor" else ("application/json", rows)
-            )
+            binary = name in FLOORS
+            kind, body = ("application/x-npy", serve_home.npy()) if binary else ("application/json", rows)
             try:
                 rival = Rival(name, Path(logs), folder)
                 started.callback(rival.stop)
@@ -148,12 +148,12 @@ def figures(turns, names, ready, memory):
             held = rival == "bentoml" or (rate >= FASTER and p99 < 1)
             said = f"{rate:.2f}x the requests/s, {p99:.2f}x the p99"
             yield Figure("S1", f"JSON against {rival}, 64 at once", aimed, said, held)
-    if "floor" in names:
+    for floor in (name for name in FLOORS if name in names):
         for body in (NPY, PNG):
-            share = ratio(turns, "rate", body, "floor", 64)
+            share = ratio(turns, "rate", body, floor, 64)
             aimed = f">= {OF_FLOOR:.0%}" if body == NPY else "(no aim)"
             held = share >= OF_FLOOR or body != NPY
-            yield Figure("S2", f"{body} against the floor, 64 at once", aimed, f"{share:.0%}", held)
+            yield Figure("S2", f"{body} against {floor}, 64 at once", aimed, f"{share:.0%}", held)
     if "naive" in names:
         slower = ratio(turns, "p50", JSON, "naive", 1)
         yield Figure(

@@ -17,8 +17,8 @@ THEIRS = (
 )  # never ours: LitServe and BentoML pin what we pin
 PATIENCE = 90.0
 
-NAMES = ("floor", "naive", "litserve", "bentoml")
-OURS = ("floor", "naive")  # need nothing that the service's own environment lacks
+NAMES = ("floor", "constant", "naive", "litserve", "bentoml")
+OURS = ("floor", "constant", "naive")  # need nothing that the service's own environment lacks
 QUIET = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",  # a thread that spins takes the core from the loader

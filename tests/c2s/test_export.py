@@ -1,6 +1,7 @@
 """Nets as ONNX graphs: every one of them, with answers that torch would give."""
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -76,6 +77,13 @@ def test_layers_without_an_activation_between_them_become_one():
     graph = export.graph(net, GREY, ())
     weights = sum(value.numel() for value in net.state_dict().values()) * 4
     assert len(graph) < weights / 10  # the 500 hidden units of the LeNet are linear
+
+
+def test_feature_maps_that_would_leave_half_a_block_empty_come_in_two_parts():
+    made = onnx.load_from_string(export.graph(choice.build(config.LeNet(), GREY), GREY, ()))
+    kernels = {value.name: tuple(value.dims) for value in made.graph.initializer}
+    convolutions = [kernels[node.input[1]][:2] for node in made.graph.node if node.op_type == "Conv"]
+    assert convolutions == [(16, 1), (4, 1), (50, 16), (50, 4)]  # the runtime would fill 20 up to 32
 
 
 def test_the_same_net_gives_the_same_bytes():
