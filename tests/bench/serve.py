@@ -52,6 +52,7 @@ def options(argv):
     parser = argparse.ArgumentParser(prog="serve.py")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each turn")
+    parser.add_argument("--net", choices=("lenet", "lenet-5"), default="lenet")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="RIVAL")
     return parser.parse_args(argv)
 
@@ -168,13 +169,15 @@ def figures(turns, names, ready, memory):
 def main(argv=None):
     chosen = options(argv)
     print(machine())
-    with serve_home.running() as (known, model, folder):
+    with serve_home.running(chosen.net) as (known, model, folder):
         ready = serve_home.starts(known)
         with rivals(chosen.only, folder) as others:
             served = ours(known, model) | others
             turns = uvloop.run(measure(served, chosen))
         memory = serve_home.memory(known)
-    print(f"medians of {chosen.rounds} turns of {chosen.seconds:g} s each; c2s writes its access log")
+    print(
+        f"{chosen.net}; medians of {chosen.rounds} turns of {chosen.seconds:g} s each; c2s writes its access log"
+    )
     show(turns, served)
     for figure in figures(turns, served, ready, memory):
         print(figure)

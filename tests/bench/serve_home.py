@@ -38,15 +38,13 @@ def npz():
     return file.getvalue()
 
 
-def train(folder):
+def train(folder, net="lenet"):
     """A LeNet, trained for a moment; (its folder, its card)."""
     (folder / "source").write_bytes(npz())
     reading.read(folder / "source", folder / "data", Options())
     quick = {"epochs": 1, "batch_size": 64}
     estimate = {"estimator": "anchors", "posteriors": "in-sample"}
-    chosen = config.TrainConfig.parse(
-        {"net": "lenet", "stage1": quick, "stage2": quick, "transition": estimate}
-    )
+    chosen = config.TrainConfig.parse({"net": net, "stage1": quick, "stage2": quick, "transition": estimate})
     result = pipeline.run(data.load(folder / "data"), chosen, folder / "run")
     return result.folder, result.card
 
@@ -71,11 +69,11 @@ def publish(known, folder, card):
 
 
 @contextlib.contextmanager
-def running():
+def running(net):
     """(the service, its model's id, the model's folder)."""
     with tempfile.TemporaryDirectory(prefix="c2s-bench-") as name:
         folder = Path(name)
-        trained, card = train(folder)
+        trained, card = train(folder, net)
         home = folder / "home"
         home.mkdir()
         with service.Service(home, workers=0) as known:
