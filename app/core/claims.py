@@ -148,6 +148,8 @@ def beat(
 def succeed(tx: Session, held: Claim, result: dict[str, Any], model: Model | None = None) -> None:
     """The job is done and, for a training, its model is published, in one transaction."""
     job = _end(tx, held, State.succeeded, result=result)
+    if job.progress is not None:  # the last that was told of it is from before the end
+        job.progress = {**job.progress, "fraction": 1.0, "eta_seconds": 0.0}
     if model is not None:
         models.publish(tx, model, job.project_id)
 

@@ -171,6 +171,29 @@ def test_lines_may_be_cut_anywhere_and_be_many(published, ask_lines):
     assert said[0]["top"] == said[5]["top"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        (
+            "tabular",
+            [{"a": 1, "b": "x"}, {"a": "2.5", "b": "y"}, {"a": None, "b": 3}, {"b": "x"}, {"a": 1e3}],
+        ),
+        ("text", ["good", "", {"text": "bad news"}, "good bad"]),
+        ("vectors", [[0, 1, 2, 3], [0.5, 1, 2, 3], [10**6, 0, 0, 0]]),
+        ("image", [[[1] * 8] * 8, [[0.5] * 8] * 8, [[200] * 8] * 8]),
+    ],
+)
+def test_a_line_is_answered_as_if_it_came_alone(published, ask_lines, kind, rows):
+    model_id, _ = published(kind)
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    _, together = ask_lines(model_id, [b"".join(lines)])
+    alone = [ask_lines(model_id, [line])[1][0] for line in lines]
+    for said, known in zip(together, alone, strict=True):
+        assert said.keys() == known.keys()
+        assert said.get("error") == known.get("error")
+        np.testing.assert_allclose(said.get("probabilities", []), known.get("probabilities", []), atol=1e-6)
+
+
 def test_the_first_answers_come_while_questions_are_still_sent(shared, published):
     model_id, _ = published("vectors")
     path = f"/predict?model={model_id}"
