@@ -86,9 +86,13 @@ def _bar(title: str) -> Iterator[Bar]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:  # a log: a line for each state and phase
+        yield LineBar(title)
+        return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30))
     said = TextColumn("{task.fields[said]}", markup=False)
-    with Progress(*columns, said, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
+    with Progress(*columns, said, TimeElapsedColumn(), console=console) as progress:
         yield TerminalBar(progress, title)
 
 
@@ -101,6 +105,21 @@ class TerminalBar:
     def show(self, fraction: float, said: str) -> None:
         """Draw it anew."""
         self._progress.update(self._task, completed=fraction, said=said)
+
+
+class LineBar:
+    """Lines, where nothing can be drawn over: one whenever something else is being done."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._last = title, ""
+
+    def show(self, fraction: float, said: str) -> None:
+        """Add a line, unless only the numbers have changed."""
+        doing = said.partition(" ")[0].rstrip(",")
+        if doing != self._last:
+            self._last = doing
+            sys.stderr.write(f"{self._title}: {doing}\n")
+            sys.stderr.flush()
 
 
 class NotebookBar:

@@ -60,6 +60,8 @@ def told() -> Iterator[None]:
     """Failures of the network in our own words."""
     try:
         yield
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as exc:
+        raise problems.Unusable(f"the address of the service cannot be used: {exc}") from exc
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
         where = exc.request.url
         raise problems.Unreachable(
@@ -69,8 +71,6 @@ def told() -> Iterator[None]:
         raise problems.Unreachable(f"{exc.request.url.path}: no answer in time") from exc
     except httpx.TransportError as exc:
         raise problems.Unreachable(f"{exc.request.url.path}: the connection broke ({exc})") from exc
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as exc:
-        raise problems.Unusable(f"the address of the service cannot be used: {exc}") from exc
 
 
 def _head(response: httpx.Response) -> Answer:

@@ -118,14 +118,23 @@ def test_a_bar_in_a_notebook_is_replaced_by_each_event(monkeypatch):
     assert all(Tags(one).tags == ["progress"] for one in shown)
 
 
-def test_a_bar_in_a_terminal_ends_with_the_job_s_state(capsys):
+def test_a_log_gets_a_line_for_each_state_and_phase(capsys):
     with progress.reporting(True, "job [bold]") as report:
         for event in events():
             report(event)
     said = capsys.readouterr()
     assert said.out == ""
-    assert "job [bold]" in said.err
-    assert "succeeded" in said.err
+    assert said.err == "job [bold]: queued\njob [bold]: stage1\njob [bold]: succeeded\n"
+
+
+def test_a_bar_in_a_terminal_ends_with_the_job_s_state(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with progress.reporting(True, "job [bold]") as report:
+        for event in events():
+            report(event)
+    said = capsys.readouterr().err
+    assert "job [bold]" in said
+    assert "succeeded" in said
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(4.2, "4 s"), (61, "1 min 01 s"), (7325, "2 h 02 min")])
