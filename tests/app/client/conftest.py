@@ -19,12 +19,12 @@ def client(shared):
 
 @pytest.fixture(scope="module")
 def worker(shared):
-    """A worker process of the shared service."""
+    """A worker of the shared service, as `c2s worker` starts it."""
     home = str(shared.settings.root)
     told = {"C2S_HOME": home, "C2S_TOKEN": TOKEN, "C2S_MIN_FREE_BYTES": "0", "C2S_RELAY_SECONDS": "0.2"}
     with (shared.settings.root / "worker.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "worker"],
+            [sys.executable, "-m", "app", "worker"],
             env=os.environ | told | {"C2S_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -2,6 +2,8 @@
 
 import ast
 import asyncio
+import json
+import logging
 import os
 import re
 import subprocess
@@ -10,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import structlog
 
 import c2s
+from app import cli
 from c2s.client import problems
 
 TOKEN = "t" * 32
@@ -77,6 +81,51 @@ def test_awaiting_answers_as_blocking_does(shared, client, job):
         client.datasets.get(found.dataset_id).report(),
         refused.value.code,
     )
+
+
+@pytest.fixture
+def command(shared, monkeypatch, capsys):
+    """Runs a command that must succeed: what it printed, without the lines of the service beside it."""
+    monkeypatch.setenv("C2S_URL", shared.address)
+    monkeypatch.setenv("C2S_TOKEN", TOKEN)
+
+    def run(*words):
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+        capsys.readouterr()
+        code = cli.main([str(word) for word in words])
+        structlog.reset_defaults()
+        said = capsys.readouterr()
+        assert code == 0, said.err
+        return said
+
+    return run
+
+
+def test_many_rows_are_predicted_by_a_job(client, job, command, tmp_path):
+    x, _ = blobs(30)
+    np.savez(tmp_path / "x.npz", x=x)
+    batch = client.predictions.create("blobs", tmp_path / "x.npz").wait(timeout=120)
+    assert (batch.state, batch.rows, batch.errors) == ("succeeded", 30, 0)
+    at_once = client.predict("blobs", x)
+    assert batch.to_arrow()["class"].to_pylist() == at_once.labels
+    assert len(batch.results(tmp_path / "answers.jsonl").read_text().splitlines()) == 30
+    batch.delete()
+    printed = command("predict", tmp_path / "x.npz", "--model", "blobs", "--all").out.splitlines()
+    assert printed[0] == "id,label,probability,p(0),p(1),p(2)"
+    assert [line.split(",")[1] for line in printed[1:]] == at_once.labels
+    assert list(client.jobs.list(task="predict")) == []  # a result that was fetched is not kept
+
+
+def test_a_job_is_run_and_watched_by_the_command(job, command, tmp_path):
+    (tmp_path / "job.json").write_text(json.dumps({"dataset_id": job.dataset_id, "name": "again", **JOB}))
+    said = command("job", "run", tmp_path / "job.json", "--watch", "-o", "json")
+    made = json.loads(said.out)
+    assert made["state"] == "succeeded"
+    assert made["model_id"]
+    lines = [line.removeprefix("again: ") for line in said.err.splitlines()]
+    assert lines[0] == made["id"]
+    assert lines[-1] == "succeeded"
+    assert "stage2" in lines
 
 
 def test_the_quick_start_of_the_readme_runs_as_it_stands(shared, worker):

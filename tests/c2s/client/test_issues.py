@@ -9,20 +9,22 @@ import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from pyarrow import parquet
 
 import c2s
 from c2s.client import service
+from c2s.commands import entry
 
-ROWS = [{"row": n, "row_id": f"r{n}", "given": "cat", "suggested": "dog", "more": n / 10} for n in range(7)]
+ROWS = [{"row": n, "row_id": f"r{n}", "given": "=cat", "suggested": "dog", "more": n / 10} for n in range(7)]
 
 
 class Pages(BaseHTTPRequestHandler):
     def do_GET(self):
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
-        start, size = int(query.get("after", 0)), int(query["limit"])
         found = {"id": "job_1"}
         if url.path.endswith("/issues"):
+            start, size = int(query.get("after", 0)), int(query["limit"])
             more = start + size < len(ROWS)
             found = {"data": ROWS[start : start + size], "has_more": more}
             found["next_cursor"] = str(start + size) if more else None
@@ -54,3 +56,30 @@ def test_all_pages_are_one_list(job, monkeypatch, size):
     assert list(job.issues()) == ROWS
     assert list(job.issues(limit=5)) == ROWS[:5]
     assert job.issues().to_arrow().column_names == list(ROWS[0])
+
+
+@pytest.fixture
+def command(job, monkeypatch, capsys):
+    monkeypatch.setenv("C2S_URL", str(job._service.wire._http.base_url))
+
+    def run(*words):
+        assert entry.main(["issues", *map(str, words)]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_command_lists_and_exports_them(command, tmp_path):
+    assert json.loads(command("ls", "job_1", "--limit", 3, "-o", "json")) == ROWS[:3]
+    assert "=cat" in command("ls", "job_1")
+    told = json.loads(command("export", "job_1", "--out", tmp_path / "rows.jsonl", "-o", "json"))
+    assert told["rows"] == len(ROWS)
+    assert [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()] == ROWS
+    command("export", "job_1", "--out", tmp_path / "rows.parquet")
+    assert parquet.read_table(tmp_path / "rows.parquet").to_pylist() == ROWS
+    command("export", "job_1", "--out", tmp_path / "rows.csv")
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    assert lines[:2] == [
+        "row,row_id,given,suggested,more",
+        "0,r0,'=cat,dog,0.0",
+    ]  # which no spreadsheet computes
