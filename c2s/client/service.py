@@ -4,7 +4,7 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ BUSY: Final = frozenset(
 FIRST_WAIT, LONGEST_WAIT = 0.25, 8.0  # seconds between attempts, doubling
 PAGE = 100  # the most that a list gives at once
 SILENCE = 45.0  # seconds without a byte of a stream, whose service says something every 15
+LASTING = 3  # times as many attempts for a stream: about a minute, in which a service may restart
 GONE: Final = 204  # a stream that is over and was heard to its end
 BROKEN: Final = 400
 
@@ -40,11 +41,15 @@ class Service:
     patience: Patience = Patience()
 
     async def ask(self, call: Call) -> Answer:
-        """The answer to a call, which is sent again, unchanged, while it may still succeed."""
+        """The answer to a call."""
+        return await self._sent(call, lambda: self.wire.send(call))
+
+    async def _sent(self, call: Call, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer to a call that is sent again, unchanged, while it may still succeed."""
         for attempt in range(self.patience.retries + 1):
             last = attempt == self.patience.retries
             try:
-                answer = await self.wire.send(call)
+                answer = await send()
             except problems.Unreachable as exc:
                 if last or (exc.sent and not call.repeatable):
                     raise
@@ -74,21 +79,14 @@ class Service:
     async def save(self, call: Call, target: Path) -> Path:
         """Write an answer to a file, which appears whole."""
         draft = target.with_name(f"{target.name}.part")
+
+        async def send() -> Answer:
+            with draft.open("wb") as file:
+                return await self.wire.save(call, file)
+
         try:
-            for attempt in range(self.patience.retries + 1):
-                with draft.open("wb") as file:
-                    try:
-                        answer = await self.wire.save(call, file)
-                    except problems.Unreachable:
-                        if attempt == self.patience.retries:
-                            raise
-                        answer = None
-                if answer is not None and answer.status < BROKEN:
-                    return draft.replace(target)
-                if answer is not None and not self._worth_waiting(call, answer):
-                    raise problems.of(answer)
-                await self.wire.pause(_backoff(attempt))
-            raise problems.Unreachable(f"{call.path}: no whole answer after {self.patience.retries} retries")
+            await self._sent(call, send)
+            return draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
 
@@ -130,7 +128,7 @@ class Service:
                 _check(until)
                 failures += 1
                 lasting = isinstance(exc, problems.Problem) and exc.status not in BUSY
-                if lasting or failures > self.patience.retries:
+                if lasting or failures > LASTING * self.patience.retries:
                     raise
             await self.wire.pause(_backoff(failures))
 

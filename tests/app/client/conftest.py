@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import faulty_line
+import httpx
 import pytest
 
 import c2s
@@ -34,3 +36,20 @@ def worker(shared):
     yield process
     process.terminate()
     process.wait(60)
+
+
+@pytest.fixture
+def broken_line(shared):
+    """A line to the service that can be made to fail."""
+    found = faulty_line.Faulty(httpx.URL(shared.address).port)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def through(broken_line):
+    """A client at the other end of that line, and how long it paused."""
+    with c2s.Client(broken_line.url, TOKEN) as found:
+        pauses = []
+        found._service.wire._sleep = pauses.append
+        yield found, pauses

@@ -1,32 +1,14 @@
 """How a client asks: again with the same key, when it is told to, page by page, and without a gap in a stream."""
 
+import asyncio
 import threading
 
-import faulty_line
-import httpx
 import pytest
 
 import c2s
 from c2s.client import problems, service
 
 TOKEN = "t" * 32
-
-
-@pytest.fixture
-def broken_line(shared):
-    """A line to the service that can be made to fail."""
-    found = faulty_line.Faulty(httpx.URL(shared.address).port)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def through(broken_line):
-    """A client at the other end of that line, and how long it paused."""
-    with c2s.Client(broken_line.url, TOKEN) as found:
-        pauses = []
-        found._service.wire._sleep = pauses.append
-        yield found, pauses
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +122,25 @@ def test_a_stream_that_is_cut_goes_on_without_gap_or_duplicate(through, broken_l
     assert [event["number"] for event in found] == list(range(1, 44))
     assert found[-1]["type"] == "end"
     assert sum("/events" in path for _, path in broken_line.seen) == 5
+
+
+def test_a_stream_outlasts_a_restart_but_not_for_ever(through, broken_line, client, shared, dataset):
+    job = client.jobs.create(dataset)
+    shared.end(claimed(shared, job), "diverged")
+    broken_line.break_("reset", 10, path="/events")
+    watched = through[0].jobs.get(job.id)
+    assert [event["number"] for event in watched.events()] == [1, 2, 3]
+    assert sum(through[1]) > 25  # seconds, had they been slept
+    broken_line.break_("reset", path="/events")
+    with pytest.raises(problems.Unreachable):
+        list(watched.events())
+
+
+def test_a_blocking_client_works_where_a_loop_runs_already(client, dataset):
+    async def cell():  # as a notebook runs one
+        return client.datasets.get(dataset).rows, [one.id for one in client.datasets.list(1)]
+
+    assert asyncio.run(cell())[0] == dataset.rows
 
 
 def test_a_job_is_watched_while_it_runs_and_its_failure_is_an_error(client, shared, dataset):

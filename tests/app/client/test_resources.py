@@ -228,3 +228,15 @@ def test_the_address_is_found_as_the_service_leaves_it(shared, monkeypatch, tmp_
     monkeypatch.delenv("C2S_URL")
     with c2s.Client() as default:
         assert default.url == f"http://127.0.0.1:{Settings.model_fields['port'].default}"
+
+
+@pytest.mark.parametrize("rule", ["cut", 503])
+def test_a_download_that_is_cut_is_whole_or_not_there(through, broken_line, published, tmp_path, rule):
+    model, _ = published("vectors")
+    whole = through[0].models.export(model, tmp_path / "whole.zip").read_bytes()
+    broken_line.break_(rule, 2, path="/export")
+    assert through[0].models.export(model, tmp_path / "again.zip").read_bytes() == whole
+    broken_line.break_(rule, path="/export")
+    with pytest.raises(problems.ClientError):
+        through[0].models.export(model, tmp_path / "never.zip")
+    assert {path.name for path in tmp_path.iterdir()} == {"whole.zip", "again.zip"}
