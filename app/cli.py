@@ -3,21 +3,30 @@
 import sys
 from collections.abc import Sequence
 
-from pydantic import ValidationError
-
 from app.commands import demo, keys, service
 from app.core import errors
 from c2s.commands import entry
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; 0 is success, 2 a refused input, 130 an interruption."""
+    """Run a command; `c2s.commands.exits` says what its code means."""
     try:
         return entry.main(argv, more=(service, keys, demo))
     except errors.ServiceError as exc:
         sys.stderr.write(f"c2s: {exc}\n")
-    except ValidationError as exc:  # of the settings: each command checks its own options
-        for error in exc.errors(include_url=False, include_input=False):
-            name = "_".join(str(part) for part in error["loc"])
-            sys.stderr.write(f"c2s: {f'C2S_{name.upper()}: ' if name else ''}{error['msg']}\n")
+    except ValueError as exc:
+        if not _told(exc):
+            raise
     return entry.REFUSED
+
+
+def _told(exc: ValueError) -> bool:
+    """Say what is wrong with the settings: each command checks its own options."""
+    from pydantic import ValidationError
+
+    if not isinstance(exc, ValidationError):
+        return False
+    for error in exc.errors(include_url=False, include_input=False):
+        name = "_".join(str(part) for part in error["loc"])
+        sys.stderr.write(f"c2s: {f'C2S_{name.upper()}: ' if name else ''}{error['msg']}\n")
+    return True

@@ -20,14 +20,23 @@ Importing the package loads neither torch nor scikit-learn: what needs them is l
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from c2s.client.client import AsyncClient, Client
     from c2s.estimator import Class2SimiClassifier
     from c2s.predictor import Predictor
 
-__all__ = ["Class2SimiClassifier", "Predictor"]
+__all__ = ["AsyncClient", "Class2SimiClassifier", "Client", "Predictor"]
 
 
 def __getattr__(name: str) -> Any:
     match name:
+        case "AsyncClient":
+            from c2s.client.client import AsyncClient
+
+            return AsyncClient
+        case "Client":
+            from c2s.client.client import Client
+
+            return Client
         case "Class2SimiClassifier":
             from c2s.estimator import Class2SimiClassifier
 

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.core import access, errors, settings
+from app.core import errors
 
 if TYPE_CHECKING:
-    import httpx
     import numpy as np
     import numpy.typing as npt
     from rich.console import Console
     from rich.progress import Progress
 
+    from app.core.settings import Settings
+    from c2s import Client
+    from c2s.client.bound import Blocking
+    from c2s.client.jobs import Job
+
 RATE, TEST_ROWS, SHOWN = 0.4, 400, 8
 METHODS = ("ce", "f-class2simi")
-START_SECONDS, QUIET_SECONDS = 90.0, 120.0
+START_SECONDS = 90.0
 
 
 def add(commands: Any) -> None:
@@ -38,16 +38,16 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     """Start the service if it is not running, give it digits with wrong labels, and show all that it says of them."""
-    import httpx
     from rich.console import Console
+
+    from app.core import access, settings
+    from c2s import Client
 
     console = Console()
     known = settings.load()
     address = chosen.url or started(known)
     token = access.token(known)
-    with httpx.Client(
-        base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=QUIET_SECONDS
-    ) as client:
+    with Client(address, token) as client:
         show(console, client, chosen.seed)
     if chosen.url is None:
         console.print(
@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> None:
         )
 
 
-def started(known: settings.Settings) -> str:
+def started(known: Settings) -> str:
     """The address of the service on this home, started in the background if need be."""
     from app import embedded
 
@@ -78,7 +78,7 @@ def started(known: settings.Settings) -> str:
     raise errors.Unavailable(f"the service does not start, see {Path(log.name).name} in {known.home}")
 
 
-def show(console: Console, client: httpx.Client, seed: int) -> None:
+def show(console: Console, client: Client, seed: int) -> None:
     """Upload, train both ways, report the noise, and compare on clean digits."""
     from c2s import noise, streams
 
@@ -89,22 +89,21 @@ def show(console: Console, client: httpx.Client, seed: int) -> None:
     console.print(
         f"{len(given)} digits, [bold]{wrong:.1%} of the labels wrong[/]; {TEST_ROWS} clean ones to test on"
     )
-    dataset = answer(client.post("/datasets", params={"name": "digits"}, content=npz(images[train], given)))
+    dataset = client.datasets.create(images[train], given, name="digits")
     console.print(
-        f"POST /datasets -> {dataset['id']}: {dataset['rows']} rows, {len(dataset['classes'])} classes"
+        f"POST /datasets -> {dataset.id}: {dataset.rows} rows, {len(dataset.classes or ())} classes"
     )
     jobs = {}
     for method in METHODS:
-        body = {"dataset_id": dataset["id"], "method": method, "seed": seed}
-        jobs[method] = answer(client.post("/jobs", json=body))["id"]
-        console.print(f"POST /jobs -> {jobs[method]} ({method})")
-    ended = follow(console, client, jobs)
-    report(console, answer(client.get(f"/jobs/{jobs[METHODS[-1]]}/transition")), ended)
-    compare(console, client, ended, images[test], truth[test])
+        jobs[method] = client.jobs.create(dataset, method=method, seed=seed)
+        console.print(f"POST /jobs -> {jobs[method].id} ({method})")
+    follow(console, jobs)
+    report(console, jobs[METHODS[-1]].transition().raw)
+    compare(console, client, jobs, images=images[test], truth=truth[test])
 
 
-def follow(console: Console, client: httpx.Client, jobs: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """A live bar for each job, fed by its event stream; the jobs as they ended."""
+def follow(console: Console, jobs: dict[str, Job[Blocking]]) -> None:
+    """A live bar for each job, fed by its event stream, until all have ended well."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -114,58 +113,25 @@ def follow(console: Console, client: httpx.Client, jobs: dict[str, str]) -> dict
     )
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         watchers = [
-            threading.Thread(target=watch, args=(client, job_id, progress, method), daemon=True)
-            for method, job_id in jobs.items()
+            threading.Thread(target=watch, args=(job, progress, method), daemon=True)
+            for method, job in jobs.items()
         ]
         for watcher in watchers:
             watcher.start()
         for watcher in watchers:
             watcher.join()
-    ended = {method: answer(client.get(f"/jobs/{job_id}")) for method, job_id in jobs.items()}
-    for method, job in ended.items():
-        if job["state"] != "succeeded":
-            raise errors.Unavailable(
-                f"the {method} job has {job['state']}: {(job['error'] or {}).get('message')}"
-            )
-    return ended
+    for job in jobs.values():
+        job.wait()  # has ended, and tells how
 
 
-def watch(client: httpx.Client, job_id: str, progress: Progress, method: str) -> None:
+def watch(job: Job[Blocking], progress: Progress, method: str) -> None:
     """Move a bar until the job's stream ends."""
-    task = progress.add_task(method, total=1.0, said="queued")
-    for kind, data in events(client, job_id):
-        if kind == "end":
-            progress.update(task, completed=1.0, said=data["state"])
-        elif kind == "state":
-            progress.update(task, said=data["state"])
-        elif kind == "progress":
-            eta = f", {data['eta_seconds']:.0f} s left" if data.get("eta_seconds") is not None else ""
-            said = f"{data['phase']} {data['epoch']}/{data['epochs']}{eta}"
-            progress.update(task, completed=data["fraction"], said=said)
+    from c2s.client.progress import TerminalBar, Watched
+
+    job.wait(progress=Watched(TerminalBar(progress, method)), check=False)
 
 
-def events(client: httpx.Client, job_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The events of a job as they happen; a stream that breaks is taken up where it was."""
-    import httpx
-
-    last, kind = "0", ""
-    while kind != "end":
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": last}
-        with (
-            contextlib.suppress(httpx.TransportError),
-            client.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream,
-        ):
-            for line in stream.iter_lines():
-                name, _, value = line.partition(": ")
-                if name == "id":
-                    last = value
-                elif name == "event":
-                    kind = value
-                elif name == "data":
-                    yield kind, json.loads(value)["data"]
-
-
-def report(console: Console, found: dict[str, Any], ended: dict[str, dict[str, Any]]) -> None:
+def report(console: Console, found: dict[str, Any]) -> None:
     """T_c, T_s and the noise rates."""
     import numpy as np
     from rich.text import Text
@@ -182,8 +148,9 @@ def report(console: Console, found: dict[str, Any], ended: dict[str, dict[str, A
 
 def compare(
     console: Console,
-    client: httpx.Client,
-    ended: dict[str, dict[str, Any]],
+    client: Client,
+    jobs: dict[str, Job[Blocking]],
+    *,
     images: npt.NDArray[np.uint8],
     truth: npt.NDArray[np.int64],
 ) -> None:
@@ -195,33 +162,15 @@ def compare(
     table = Table()
     table.add_column("method")
     table.add_column("accuracy")
-    for method, job in ended.items():
-        body = {"model": job["model_id"], "inputs": images.tolist()}
-        said = answer(client.post("/predict", json=body))["predictions"]
-        right = np.mean([int(entry["class"]) == k for entry, k in zip(said, truth, strict=True)])
+    for method, job in jobs.items():
+        said = client.predict(job.model_id or "", images)
+        right = np.mean([int(label) == k for label, k in zip(said.labels, truth, strict=True)])
         table.add_row(method, f"{right:.1%}")
     console.print(table)
     for entry, k in list(zip(said, truth, strict=True))[:SHOWN]:
         console.print(
             f"  digit {k} -> predicted {entry['class']} with probability {entry['probability']:.3f}"
         )
-
-
-def answer(response: httpx.Response) -> dict[str, Any]:
-    """The body of an answer, or the problem in it."""
-    body: dict[str, Any] = response.json()
-    if response.is_error:
-        raise errors.Unavailable(f"{body.get('code')}: {body.get('detail')}")
-    return body
-
-
-def npz(images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> bytes:
-    """The arrays as a file."""
-    import numpy as np
-
-    file = io.BytesIO()
-    np.savez_compressed(file, x=images, y=labels)
-    return file.getvalue()
 
 
 def digits() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

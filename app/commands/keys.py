@@ -5,8 +5,9 @@ import sys
 import time
 from typing import Any
 
-from app.core import errors, settings
-from app.core.callers import DEFAULT_PROJECT, SCOPES
+from app.commands.service import load
+from app.core import errors
+from c2s.commands.key import SCOPES
 
 DAY_SECONDS = 86400
 
@@ -20,7 +21,7 @@ def add(commands: Any) -> None:
     make = what.add_parser("make", help="make a key and print its secret, this once")
     make.add_argument("name", help="what it is for")
     make.add_argument("--scopes", default="read,write,predict", help=f"of {', '.join(SCOPES)}")
-    make.add_argument("--project", default=DEFAULT_PROJECT, metavar="ID", help="whose rows it sees")
+    make.add_argument("--project", metavar="ID", help="whose rows it sees")
     make.add_argument("--days", type=float, help="until it expires")
     make.set_defaults(run=run_make)
     revoke = what.add_parser("revoke", help="end a key for good")
@@ -35,7 +36,7 @@ def run_list(_chosen: argparse.Namespace) -> None:
     from app.core.db import Database
     from app.core.ownership import Key
 
-    database = Database(settings.load().database)
+    database = Database(load().database)
     with database.read() as tx:
         found = tx.scalars(select(Key).order_by(Key.id.desc())).all()
     database.close()
@@ -48,6 +49,7 @@ def run_list(_chosen: argparse.Namespace) -> None:
 def run_make(chosen: argparse.Namespace) -> None:
     """Print the secret alone on its line, so that scripts can take it."""
     from app.core import audit, keys, projects
+    from app.core.callers import DEFAULT_PROJECT
     from app.core.db import Database
     from app.core.keyring import OPERATOR
 
@@ -56,13 +58,13 @@ def run_make(chosen: argparse.Namespace) -> None:
         raise errors.Invalid(f"there is no scope {unknown[0]!r}, only {', '.join(SCOPES)}")
     if chosen.days is not None and not 0 < chosen.days < 36_500:
         raise errors.Invalid("a key lasts more than 0 days")
-    known = settings.load()
+    known = load()
     database = Database(known.database)
     with database.begin() as tx:
         key, secret = keys.create(
             tx,
             name=chosen.name,
-            project_id=projects.find(tx, chosen.project).id,
+            project_id=projects.find(tx, chosen.project or DEFAULT_PROJECT).id,
             scopes=scopes,
             rate=known.limits.requests_per_minute,
             expires_at=None if chosen.days is None else time.time() + chosen.days * DAY_SECONDS,
@@ -79,7 +81,7 @@ def run_revoke(chosen: argparse.Namespace) -> None:
     from app.core.db import Database
     from app.core.keyring import OPERATOR
 
-    database = Database(settings.load().database)
+    database = Database(load().database)
     with database.begin() as tx:
         keys.revoke(tx, chosen.id)
         audit.note(tx, OPERATOR, "key.revoke", chosen.id)

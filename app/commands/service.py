@@ -1,13 +1,18 @@
-"""The commands that run the service: up, down, serve, migrate, check, doctor."""
+"""The commands that run the service: up, down, serve, worker, db upgrade, check, doctor."""
+
+from __future__ import annotations
 
 import argparse
 import os
 import signal
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from app.core import errors, settings
+from app.core import errors
+
+if TYPE_CHECKING:
+    from app.core.settings import Settings
 
 STOP_SECONDS = 60.0
 
@@ -23,8 +28,13 @@ def add(commands: Any) -> None:
         "--processes", type=int, default=1, help="behind one port; more than one on PostgreSQL"
     )
     serve.set_defaults(run=run_serve)
-    migrate = commands.add_parser("migrate", help="bring the database to this version")
-    migrate.set_defaults(run=run_migrate)
+    worker = commands.add_parser("worker", help="run a worker alone, beside `serve` elsewhere")
+    worker.set_defaults(run=run_worker)
+    database = commands.add_parser("db", help="the service's database")
+    verbs = database.add_subparsers(required=True, metavar="VERB")
+    for parent, name in ((verbs, "upgrade"), (commands, "migrate")):
+        upgrade = parent.add_parser(name, help="bring the database to this version")
+        upgrade.set_defaults(run=run_migrate)
     check = commands.add_parser("check", help="say whether the settings are fit to start with")
     check.add_argument("secrets", nargs="*", metavar="VARIABLE", help="whose value must be a strong secret")
     check.set_defaults(run=run_check)
@@ -33,6 +43,13 @@ def add(commands: Any) -> None:
     doctor.add_argument("--deep", action="store_true", help="check the weights of every model as well")
     doctor.add_argument("--all-ages", action="store_true", help="look at what is younger than an hour too")
     doctor.set_defaults(run=run_doctor)
+
+
+def load() -> Settings:
+    """The settings, read when a command needs them: the help should not wait for their schema."""
+    from app.core import settings
+
+    return settings.load()
 
 
 def run_up(_chosen: argparse.Namespace) -> None:
@@ -45,14 +62,14 @@ def run_up(_chosen: argparse.Namespace) -> None:
         )
         sys.stdout.flush()
 
-    embedded.run(settings.load(), ready=ready)
+    embedded.run(load(), ready=ready)
 
 
 def run_down(_chosen: argparse.Namespace) -> None:
     """Ask the supervisor to stop and wait until it has."""
     from app import embedded
 
-    chosen = settings.load()
+    chosen = load()
     found = embedded.running(chosen)
     if found is None:
         sys.stdout.write("c2s is not running\n")
@@ -71,25 +88,30 @@ def run_serve(chosen: argparse.Namespace) -> None:
     if chosen.processes > 1:
         from app import fleet
 
-        fleet.run(settings.load(), chosen.processes)
+        fleet.run(load(), chosen.processes)
     else:
         from app import serve
 
         serve.run()
 
 
+def run_worker(_chosen: argparse.Namespace) -> None:
+    """Become the worker: the service knows it by its module's name alone."""
+    os.execv(sys.executable, [sys.executable, "-m", "worker"])  # noqa: S606 # nosec B606 # our own module
+
+
 def run_migrate(_chosen: argparse.Namespace) -> None:
     """Upgrade the schema. The store is made ready by the service: here, nothing may be there to write to."""
     from app.core import schema
 
-    schema.upgrade(settings.load().database)
+    schema.upgrade(load().database)
 
 
 def run_check(chosen: argparse.Namespace) -> None:
     """Read the settings as the service would, and judge the secrets that other servers were given."""
     from app.core import strength
 
-    settings.load()
+    load()
     weak = [
         f"{name} {found}" for name in chosen.secrets if (found := strength.weakness(os.environ.get(name, "")))
     ]
@@ -103,7 +125,7 @@ def run_doctor(chosen: argparse.Namespace) -> None:
     from app.core import stores
     from app.core.db import Database
 
-    known = settings.load()
+    known = load()
     database, store = Database(known.database), stores.open_store(known)
     found = doctor.examine(
         database, store, young=0 if chosen.all_ages else doctor.YOUNG_SECONDS, deep=chosen.deep

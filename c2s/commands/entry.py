@@ -1,18 +1,32 @@
 """The command line of the library: parse, run, and turn errors into one sentence and an exit code."""
 
 import argparse
-import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from c2s import errors
-from c2s.commands import export, paper, predict, train, transition
+from c2s.commands import (
+    completion,
+    datasets,
+    exits,
+    export,
+    issues,
+    jobs,
+    key,
+    models,
+    paper,
+    predict,
+    train,
+    transition,
+)
 
-REFUSED = 2  # the input or the model cannot be used
-INTERRUPTED = 130
+REFUSED, INTERRUPTED = exits.REFUSED, exits.INTERRUPTED
 TRAINING = ("torch", "sklearn", "safetensors")  # what an installation that only serves goes without
+
+
+OURS = (train, datasets, jobs, transition, issues, models, predict, key, export, paper, completion)
 
 
 class Command(Protocol):
@@ -21,30 +35,60 @@ class Command(Protocol):
     def add(self, commands: Any) -> None: ...
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that may know a usual verb, for command lines from before there were others."""
+
+    def __init__(
+        self, *given: Any, verbs: Sequence[str] = (), usual: str | None = None, **named: Any
+    ) -> None:
+        super().__init__(*given, **named)
+        self._known, self._usual = (*verbs, "-h", "--help"), usual
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, with the usual verb in front where none is."""
+        if self._usual is not None and args and args[0] not in self._known:
+            args = [self._usual, *args]
+        return super().parse_known_args(args, namespace)
+
+
+class Version(argparse.Action):
+    """Looks the version up when it is asked for: that takes longer than all the rest of the help."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        """Print it and leave."""
+        import importlib.metadata
+
+        parser.exit(0, f"c2s {importlib.metadata.version('c2s')}\n")
+
+
 def parser(more: Sequence[Command] = ()) -> argparse.ArgumentParser:
     """The parser with all commands."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="c2s",
         description="Turns data with wrong labels into a classifier that predicts the right ones.",
+        epilog="exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in exits.MEANING.items()),
     )
-    root.add_argument("--version", action="version", version=f"c2s {importlib.metadata.version('c2s')}")
+    root.add_argument("--version", action=Version, nargs=0, help="print the version")
     root.set_defaults(resumes=False)
     commands = root.add_subparsers(required=True, metavar="COMMAND")
-    for module in (*more, train, predict, export, transition, paper):
+    for module in (*more, *OURS):
         module.add(commands)
     return root
 
 
 def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> int:
-    """Run a command; 0 is success, 2 a refused input, 130 an interruption."""
-    chosen = parser(more).parse_args(argv)
+    """Run a command; `exits` says what its code means."""
+    root = parser(more)
+    chosen = root.parse_args(argv)
+    chosen.root = root
     # before torch starts its threads: on busy cores threads that spin while they wait cost several times as much
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        chosen.run(chosen)
+        return chosen.run(chosen) or 0
     except errors.C2SError as exc:
-        sys.stderr.write(f"c2s: {exc}\n")
-        return REFUSED
+        from c2s.commands import failures
+
+        return failures.tell(exc)
     except KeyboardInterrupt:
         goes_on = "; the same command goes on from the last epoch kept" if chosen.resumes else ""
         sys.stderr.write(f"c2s: interrupted{goes_on}\n")
@@ -60,4 +104,3 @@ def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> 
     except OSError as exc:
         sys.stderr.write(f"c2s: {exc.filename or 'a file'}: {exc.strerror or exc}\n")
         return REFUSED
-    return 0

@@ -1,12 +1,22 @@
 """`c2s train FILE --label COLUMN`: from a file with wrong labels to a model folder, without any service."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from c2s import config, errors
+from c2s import errors
 
+if TYPE_CHECKING:  # the help of a command must not wait for schemas
+    from c2s import config
+
+METHODS = (  # as in c2s.config, which a test compares
+    *("ce", "mcl", "forward", "reweight", "revision", "f-class2simi", "r-class2simi"),
+    *("volmin", "prune", "prune-class2simi"),
+)
+NETS = ("auto", "lenet", "lenet-5", "shake-shake-26", "resnet-56", "resnet-50", "mlp", "text")
 ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "volmin")
 
 
@@ -21,18 +31,10 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--word-vectors", type=Path, help="average these vectors instead of learning an embedding"
     )
-    command.add_argument(
-        "--method", default=None, help=f"default: f-class2simi; of {', '.join(config.METHODS)}"
-    )
-    command.add_argument("--net", default=None, help=f"default: by the rows; of {', '.join(config.NETS)}")
-    command.add_argument(
-        "--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS)
-    )
+    add_settings(command)
     command.add_argument(
         "--pretrained", type=Path, metavar="FILE", help="safetensors that resnet-50 starts from"
     )
-    command.add_argument("--epochs", type=int, nargs=2, metavar=("STAGE1", "STAGE2"), default=(None, None))
-    command.add_argument("--seed", type=int, default=None)
     command.add_argument(
         "--config", type=Path, help="a JSON file with any of the settings; options win over it"
     )
@@ -41,6 +43,17 @@ def add(commands: Any) -> None:
         "--out", type=Path, default=Path("c2s-run"), help="the run's folder (default: c2s-run)"
     )
     command.set_defaults(run=run, resumes=True)
+
+
+def add_settings(command: argparse.ArgumentParser) -> None:
+    """The options of a training, here or in a service."""
+    command.add_argument("--method", default=None, help=f"default: f-class2simi; of {', '.join(METHODS)}")
+    command.add_argument("--net", default=None, help=f"default: by the rows; of {', '.join(NETS)}")
+    command.add_argument(
+        "--transition", default=None, metavar="ESTIMATOR|MATRIX.json", help=", ".join(ESTIMATORS)
+    )
+    command.add_argument("--epochs", type=int, nargs=2, metavar=("STAGE1", "STAGE2"), default=(None, None))
+    command.add_argument("--seed", type=int, default=None)
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -74,10 +87,17 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def settings_from(chosen: argparse.Namespace) -> config.TrainConfig:
-    """The config file with the options laid over it."""
-    raw: dict[str, Any] = _json(chosen.config) if chosen.config else {}
+    """The settings as a training here takes them."""
+    from c2s import config
+
+    return config.TrainConfig.parse(raw_settings(chosen, chosen.config))
+
+
+def raw_settings(chosen: argparse.Namespace, file: Path | None) -> dict[str, Any]:
+    """A file with the options laid over it."""
+    raw: dict[str, Any] = _json(file) if file else {}
     if not isinstance(raw, dict):
-        raise errors.InvalidConfig(f"{chosen.config}: a JSON object is needed")
+        raise errors.InvalidConfig(f"{file}: a JSON object is needed")
     if chosen.seed is not None:
         raw["seed"] = chosen.seed
     for name in ("method", "net"):
@@ -90,7 +110,7 @@ def settings_from(chosen: argparse.Namespace) -> config.TrainConfig:
         _lay_over(raw, "transition", {"estimator": chosen.transition})
     elif chosen.transition is not None:
         raw["transition"] = {"matrix": _json(Path(chosen.transition))}
-    return config.TrainConfig.parse(raw)
+    return raw
 
 
 def _lay_over(raw: dict[str, Any], name: str, options: dict[str, Any]) -> None:

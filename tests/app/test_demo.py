@@ -5,6 +5,7 @@ import io
 import numpy as np
 
 from app.commands import demo
+from c2s.client import sources
 
 
 def test_the_digits_are_real_images():
@@ -16,6 +17,6 @@ def test_the_digits_are_real_images():
 
 def test_the_upload_is_a_plain_npz_file():
     images, truth = demo.digits()
-    with np.load(io.BytesIO(demo.npz(images, truth)), allow_pickle=False) as file:
+    with np.load(io.BytesIO(sources.arrays(images, truth)), allow_pickle=False) as file:
         assert (file["x"] == images).all()
         assert (file["y"] == truth).all()

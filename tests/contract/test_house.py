@@ -67,8 +67,16 @@ def test_the_help_of_the_command_loads_nothing_heavy():
     assert fresh(code) == ""
 
 
+def test_the_help_of_the_whole_command_loads_no_schema():
+    code = "import sys; from app import cli; from app.commands import demo, keys, service; "
+    code += "from c2s.commands import entry; entry.parser((service, keys, demo)).format_help(); "
+    slow = "{'pydantic', 'httpx', 'numpy', 'sqlalchemy', 'asyncio', 'importlib.metadata'}"
+    assert fresh(f"{code} print(*sorted({slow} & set(sys.modules)))") == ""
+
+
 def test_the_library_exports_its_classes_lazily():
     assert fresh("import c2s; print(c2s.Class2SimiClassifier.__name__)") == "Class2SimiClassifier"
+    assert fresh("import c2s; print(c2s.Client.__name__, c2s.AsyncClient.__name__)") == "Client AsyncClient"
 
 
 def test_every_setting_read_from_the_environment_is_in_the_example():

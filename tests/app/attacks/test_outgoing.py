@@ -15,6 +15,7 @@ OWN = {
     "app/commands/demo.py",
     "app/health.py",  # the probe of a container asks its own port
     "app/core/calls.py",  # the bucket of the store, whose address is a setting
+    "c2s/client/wires.py",  # the client, for users: no part that serves imports it
 }
 URLS = ["http://169.254.169.254/latest/meta-data", "file:///etc/passwd", "http://127.0.0.1:6379/"]
 
@@ -35,6 +36,21 @@ def test_no_part_that_serves_can_fetch():
         if any(name in CLIENTS or name.split(".")[0] in CLIENTS for name in imported(path))
     }
     assert fetching <= OWN
+
+
+def test_no_part_that_serves_uses_the_client():
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in SOURCES
+        if any(
+            name.startswith("c2s.client") or name in ("c2s.Client", "c2s.AsyncClient")
+            for name in imported(path)
+        )
+    }
+    assert (
+        not {path for path in users if not path.startswith(("c2s/client/", "c2s/commands/", "c2s/__init__"))}
+        - OWN
+    )
 
 
 def told(service):

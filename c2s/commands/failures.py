@@ -1,0 +1,92 @@
+"""What went wrong, as a person is told it: the problem's code, where it lies, what to do; and the exit code."""
+
+import sys
+from typing import Any
+
+from c2s import errors
+from c2s.client import problems
+from c2s.commands import exits
+from c2s.commands.plain import plain
+
+SHOWN = 8  # faults of one request
+ADVICE = {
+    "body_too_large": "send a smaller file, or raise C2S_MAX_UPLOAD_BYTES of the service",
+    "dataset_deleted": "upload the file again: c2s dataset add FILE",
+    "dataset_in_use": "see which jobs need it with c2s job ls --dataset ID, and cancel them or wait",
+    "dataset_not_ready": "look at c2s dataset report ID",
+    "insufficient_scope": "use a key that may: c2s key add NAME --scopes ... with an admin key",
+    "invalid": "mend the fields above; GET /methods and /nets tell what there is",
+    "invalid_config": "mend the settings above; c2s job run --dry-run checks without running",
+    "invalid_dataset": "mend the rows above and upload the file again",
+    "job_ended": "c2s job get ID tells how it ended",
+    "model_in_use": "move the alias first: c2s model promote OTHER --alias ALIAS",
+    "model_not_exported": "run c2s export on the model's folder where the service runs",
+    "no_earlier_version": "c2s model ls --name NAME shows what there is; promote one of them",
+    "not_estimated": "c2s job get ID tells how the job ended; c2s job retry ID tries again",
+    "not_estimated_yet": "the matrix exists after stage 1: c2s job watch ID",
+    "not_ready_yet": "wait for it: c2s job watch ID",
+    "precondition_failed": "somebody else moved it: look again, then decide again",
+    "queue_full": "wait for jobs to end (c2s job ls --state queued), or cancel some",
+    "quota_exceeded": "wait, delete what is not needed, or ask an admin for more",
+    "rate_limited": "ask less often, or use a key with a higher rate",
+    "storage_full": "delete datasets or models, or give the store more room",
+    "unauthorized": "set C2S_TOKEN to a key of this service; c2s up prints one",
+    "unavailable": "c2s doctor on the service's machine, and its logs, tell more",
+    "unknown_dataset": "c2s dataset ls shows what there is",
+    "unknown_version": "c2s model ls shows what there is",
+    "internal": "a fault of the service: its log has it under the request id",
+    # of jobs that failed
+    "diverged": "try a smaller learning_rate of stage1 and stage2",
+    "out_of_memory": "try a smaller batch_size, or a smaller net",
+    "worker_lost": "c2s job retry ID tries again",
+    "not_learnable": "try the method forward or volmin, or look at the matrix: c2s transition show ID",
+    "time_limit": "try fewer epochs, or raise C2S_JOB_SECONDS of the service",
+}
+
+
+def tell(exc: errors.C2SError) -> int:
+    """Say it on standard error; the exit code."""
+    say = sys.stderr.write
+    say(f"c2s: {plain(exc)}\n")
+    for fault in getattr(exc, "faults", ())[:SHOWN]:
+        say(f"  {plain(_where(fault))}{plain(fault.get('detail', fault.get('code', '')))}\n")
+    for line in getattr(exc, "log", ())[-SHOWN:]:
+        say(f"  | {plain(line)}\n")
+    if (hint := advice(exc)) is not None:
+        say(f"  -> {hint}\n")
+    return code_of(exc)
+
+
+def _where(fault: Any) -> str:
+    for name in ("pointer", "parameter", "entry"):
+        if fault.get(name):
+            return f"{fault[name]}: "
+    return next((f"{name} {fault[name]}: " for name in ("line", "row") if fault.get(name) is not None), "")
+
+
+def advice(exc: errors.C2SError) -> str | None:
+    """What to do about it, where we know."""
+    if isinstance(exc, problems.Unreachable):
+        return "is the service up? c2s up starts one here; C2S_URL names one elsewhere"
+    if isinstance(exc, problems.Problem) and exc.retry_after is not None and exc.code not in ADVICE:
+        return f"try again in {exc.retry_after:.0f} s"
+    known = ADVICE.get(getattr(exc, "code", ""))
+    about = getattr(exc, "job_id", None)
+    return known.replace("ID", about) if known and about else known
+
+
+def code_of(exc: errors.C2SError) -> int:
+    """The exit code of a failure."""
+    match exc:
+        case problems.JobFailed():
+            return exits.FAILED
+        case problems.JobCancelled():
+            return exits.CANCELLED
+        case problems.NotFound():
+            return exits.NOT_FOUND
+        case problems.Unauthorized() | problems.Forbidden():
+            return exits.NOT_ALLOWED
+        case problems.Unreachable() | problems.TimedOut() | problems.TooMany() | problems.Unavailable():
+            return exits.AWAY
+        case _:
+            return exits.REFUSED
