@@ -6,9 +6,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from c2s import config, data, errors, evaluation, findings, folders, result, training, transition, workbench
-from c2s.findings import Findings
-from c2s.methods import choice
+from c2s import (
+    config,
+    data,
+    errors,
+    evaluation,
+    findings,
+    folders,
+    result,
+    stages,
+    training,
+    transition,
+    workbench,
+)
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.method import Evidence, is_exact
 from c2s.workbench import Workbench
@@ -48,7 +58,7 @@ def run(
         told.found(result.estimated(bench, found))
         hidden = hides_pairs(bench.config.method, found.evidence)
         told.step("stage2")
-        stage2 = [] if hidden else [second_stage(bench, found)]
+        stage2 = [] if hidden else [stages.second(bench, found)]
         told.step("evaluation")
         kept = best(bench, [*stage2, found.start, stage1])
         told.step("packaging")
@@ -82,18 +92,6 @@ def first_stage(bench: Workbench) -> training.Fitted:
     """Cross-entropy on the labels as they are."""
     nothing = workbench.no_evidence(bench.dataset)
     return bench.fit("stage1", CrossEntropy(), bench.fresh_net(), stage=bench.config.stage1, evidence=nothing)
-
-
-def second_stage(bench: Workbench, found: Findings) -> training.Fitted:
-    """The method from stage 1's weights on; Revision runs Reweight first and then revises T."""
-    method, stage = bench.config.method, bench.config.stage2
-    start = found.start.net
-    if isinstance(method, config.Revision):
-        first = choice.build(config.Reweight(max_weight=method.max_weight))
-        start = bench.fit("stage2-reweight", first, start, stage=stage, evidence=found.evidence).net
-        gently = {"learning_rate": method.learning_rate, "schedule": config.Constant()}
-        stage = stage.model_copy(update=gently | {"epochs": method.epochs or stage.epochs})
-    return bench.fit("stage2", choice.build(method), start, stage=stage, evidence=found.evidence)
 
 
 def best(bench: Workbench, candidates: list[training.Fitted]) -> training.Fitted:

@@ -59,7 +59,10 @@ def settings(**more) -> config.TrainConfig:
 METHODS = ["ce", "mcl", "forward", "reweight", "revision", "f-class2simi", "r-class2simi", "volmin", "prune"]
 
 
-@pytest.mark.parametrize("method", [*METHODS, "prune-class2simi"])
+SELECTING = ["prune-class2simi", "co-teaching", "jocor", "phuber-ce", "apl", "s2e"]
+
+
+@pytest.mark.parametrize("method", [*METHODS, *SELECTING])
 def test_every_method_learns_the_clean_classes(tmp_path, method):
     dataset, x, truth = clusters(1500)
     found = pipeline.run(dataset, settings(method=method), tmp_path / "run")
@@ -87,11 +90,23 @@ def every_epoch(monkeypatch):
     monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_run_stopped_at_random_epochs_ends_where_the_undisturbed_one_does(tmp_path, every_epoch, seed):
+@pytest.mark.parametrize(
+    ("seed", "method"),
+    [
+        (0, "revision"),
+        (1, "revision"),
+        (2, "co-teaching"),
+        (3, "jocor"),
+        (4, {"name": "s2e", "candidates": 2}),
+    ],
+)
+def test_a_run_stopped_at_random_epochs_ends_where_the_undisturbed_one_does(
+    tmp_path, every_epoch, seed, method
+):
     dataset, _, _ = clusters(400)
+    folds = {"posteriors": "k-fold", "folds": 2, "estimator": "volmin"}
     chosen = settings(
-        transition={"posteriors": "k-fold", "folds": 2, "estimator": "volmin"}, method="revision"
+        transition=folds if method == "revision" else {"posteriors": "in-sample"}, method=method
     )
     rng = np.random.default_rng(seed)
 

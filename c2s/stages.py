@@ -1,0 +1,50 @@
+"""The second stage of every method: most go on from stage 1's weights, some run two phases, some train two nets."""
+
+import dataclasses
+
+from c2s import config, search
+from c2s.findings import Findings
+from c2s.methods import choice
+from c2s.nets.twins import Twins
+from c2s.training import Fitted
+from c2s.workbench import Workbench
+
+
+def second(bench: Workbench, found: Findings) -> Fitted:
+    """The method's own training, from what stage 1 found."""
+    match bench.config.method:
+        case config.Revision() as method:
+            return _revised(bench, found, method)
+        case config.CoTeaching() | config.JoCoR() as method:
+            return _twinned(bench, found, method, _twins(bench))
+        case config.S2E() as method:
+            nets = _twins(bench)
+            curve = method if method.curve else search.drop_curve(bench, found, method, nets)
+            return _twinned(bench, found, curve, nets)
+        case method:
+            start, stage = found.start.net, bench.config.stage2
+            return bench.fit("stage2", choice.build(method), start, stage=stage, evidence=found.evidence)
+
+
+def _revised(bench: Workbench, found: Findings, method: config.Revision) -> Fitted:
+    """Reweight first, then the same with T revised, gently."""
+    stage, known = bench.config.stage2, found.evidence
+    first = choice.build(config.Reweight(max_weight=method.max_weight))
+    start = bench.fit("stage2-reweight", first, found.start.net, stage=stage, evidence=known).net
+    gently = {"learning_rate": method.learning_rate, "schedule": config.Constant()}
+    stage = stage.model_copy(update=gently | {"epochs": method.epochs or stage.epochs})
+    return bench.fit("stage2", choice.build(method), start, stage=stage, evidence=known)
+
+
+def _twins(bench: Workbench) -> Twins:
+    """Two new nets: two that both began as stage 1 ended would make the same mistakes."""
+    return Twins(bench.fresh_net("first"), bench.fresh_net("second"))
+
+
+def _twinned(bench: Workbench, found: Findings, method: config.MethodConfig, nets: Twins) -> Fitted:
+    """Both nets trained; the first is what remains."""
+    stage = bench.config.stage2
+    built = choice.build(method, epochs=stage.epochs or 1)
+    fitted = bench.fit("stage2", built, nets, stage=stage, evidence=found.evidence)
+    first = fitted.net.get_submodule("first")
+    return dataclasses.replace(fitted, net=first)
