@@ -62,11 +62,11 @@ def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
 
 def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
-    T_c, estimator = found.evidence.T_c, found.estimator
+    T_c, priors, estimator = found.evidence.T_c, found.evidence.priors, found.estimator
+    counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
-    counts = np.bincount(bench.dataset.y, minlength=len(T_c))
-    priors = transition.clean_priors(T_c, counts)
+        priors = transition.clean_priors(T_c, counts)
     about = transition.learnability(T_c, priors)
     notes = (
         *_kept_note(bench, kept, hidden=hidden),

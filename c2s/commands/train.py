@@ -7,7 +7,7 @@ from typing import Any
 
 from c2s import config, errors
 
-ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "volmin")
+ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "hoc", "volmin")
 
 
 def add(commands: Any) -> None:
