@@ -24,6 +24,7 @@ from c2s import (
     streams,
     training,
     transition,
+    trials,
     workbench,
 )
 
@@ -79,6 +80,14 @@ def test_the_same_seed_gives_the_same_model(tmp_path):
     other = pipeline.run(dataset, settings(seed=2), tmp_path / "c")
     assert one.card["sha256"] == two.card["sha256"] != other.card["sha256"]
     np.testing.assert_array_equal(one.T_c, two.T_c)
+
+
+def test_a_search_makes_the_trials_that_were_foretold(tmp_path):
+    dataset, _, _ = clusters(300)
+    chosen = settings(method={"name": "s2e", "candidates": 3, "generations": 1})
+    found = pipeline.run(dataset, chosen, tmp_path / "run")
+    tried = {e["phase"]: e["epoch"] + 1 for e in found.history if e["phase"].startswith("search")}
+    assert tried == trials.epochs(chosen.method, 4)
 
 
 class Stop(Exception):
