@@ -21,6 +21,7 @@ from c2s import schema
 from c2s.schema import Config
 from c2s.systems import S2E as S2E
 from c2s.systems import Apl as Apl
+from c2s.systems import Auto as Auto
 from c2s.systems import Correction as Correction
 from c2s.systems import CoTeaching as CoTeaching
 from c2s.systems import CrossEntropy as CrossEntropy

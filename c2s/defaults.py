@@ -13,6 +13,7 @@ FULL, POWER = 54_000, 0.35
 FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says nothing
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
+AUTO_FOLDS = 2
 MANY_CLASSES = 50  # from here on APL's weights are those of CIFAR-100
 
 
@@ -25,6 +26,8 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
     transition = chosen.transition
     if isinstance(transition, config.Estimate):
         transition = _estimate(transition, stage1, about, rows)
+        if isinstance(chosen.method, config.Auto):  # several methods are trained: fewer folds pay for them
+            transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
     method = _method(chosen.method, about.classes)
     update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
     return chosen.model_copy(update=update)

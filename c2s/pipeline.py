@@ -4,13 +4,12 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from c2s import (
+    auto,
     config,
     data,
     errors,
-    evaluation,
     findings,
     folders,
     result,
@@ -20,7 +19,8 @@ from c2s import (
     workbench,
 )
 from c2s.methods.ce import CrossEntropy
-from c2s.methods.method import Evidence, is_exact
+from c2s.methods.method import Evidence
+from c2s.methods.method import hides_pairs as pairs_hidden
 from c2s.workbench import Workbench
 
 CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
@@ -58,11 +58,11 @@ def run(
         told.found(result.estimated(bench, found))
         hidden = hides_pairs(bench.config.method, found.evidence)
         told.step("stage2")
-        stage2 = [] if hidden else [stages.second(bench, found)]
+        stage2, choice = (None, None) if hidden else stages.second(bench, found)
         told.step("evaluation")
-        kept = best(bench, [*stage2, found.start, stage1])
+        kept = best(bench, [*([stage2] if stage2 else []), found.start, stage1])
         told.step("packaging")
-        return result.publish(bench, found, kept, hidden=hidden)
+        return result.publish(bench, found, kept, hidden=hidden, choice=choice)
 
 
 def refuse_given(bench: Workbench) -> None:
@@ -79,13 +79,10 @@ def refuse_given(bench: Workbench) -> None:
 
 
 def hides_pairs(method: config.MethodConfig, evidence: Evidence) -> bool:
-    """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
+    """Whether the noise leaves a pair method nothing to learn from."""
     if not isinstance(method, config.ForwardSimi | config.ReweightSimi):
         return False
-    if is_exact(method.correction, evidence):
-        return False
-    T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
-    return bool(T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP)
+    return pairs_hidden(method.correction, evidence)
 
 
 def first_stage(bench: Workbench) -> training.Fitted:
@@ -96,16 +93,10 @@ def first_stage(bench: Workbench) -> training.Fitted:
 
 def best(bench: Workbench, candidates: list[training.Fitted]) -> training.Fitted:
     """The first candidate, unless a later one is clearly better on the noisy rows held out."""
-    kept, right = candidates[0], _right(bench, candidates[0])
+    kept, right = candidates[0], auto.right(bench, candidates[0])
     for other in candidates[1:]:
-        others_right = _right(bench, other)
+        others_right = auto.right(bench, other)
         gain = others_right.astype(float) - right  # (n,)  +1, 0 or -1 a row
         if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)):
             kept, right = other, others_right
     return kept
-
-
-def _right(bench: Workbench, fitted: training.Fitted) -> npt.NDArray[np.bool_]:
-    posterior = evaluation.posterior(fitted.net, bench.source, bench.holdout)
-    right: npt.NDArray[np.bool_] = posterior.argmax(1) == bench.dataset.y[bench.holdout]
-    return right

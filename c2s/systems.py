@@ -118,6 +118,12 @@ class S2E(Config):
     curve: Curve | None = None  # the authors' twelve parameters; None: searched
 
 
+class Auto(Config):
+    """A few methods that suit what stage 1 found are trained, and noisy rows held out choose; the card says which."""
+
+    name: Literal["auto"] = "auto"
+
+
 MethodConfig = Annotated[
     CrossEntropy
     | Mcl
@@ -133,7 +139,8 @@ MethodConfig = Annotated[
     | JoCoR
     | PHuber
     | Apl
-    | S2E,
+    | S2E
+    | Auto,
     Field(discriminator="name"),
     BeforeValidator(schema.by_name),
 ]

@@ -56,5 +56,7 @@ def build(chosen: config.MethodConfig, *, epochs: int = 1) -> Method:  # noqa: C
             if curve is None:
                 raise errors.InvalidConfig("the curve of s2e is searched before anything is built")
             return S2E(droprates.Searched(curve, epochs))
+        case config.Auto():
+            raise errors.InvalidConfig("auto becomes another method before anything is built")
         case other:
             assert_never(other)

@@ -67,6 +67,14 @@ def pair_form(correction: Correction, evidence: Evidence) -> Matrix:
     return transition.averaged_form(T_s, evidence.classes)
 
 
+def hides_pairs(correction: Correction, evidence: Evidence) -> bool:
+    """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
+    if is_exact(correction, evidence):
+        return False
+    T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
+    return bool(T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP)
+
+
 def drop_rate(declared: float | None, evidence: Evidence) -> float:
     """The share of rows that selection leaves out: as declared, or as many as T finds wrong."""
     found = transition.noise_rates(evidence.T_c, evidence.priors).class_

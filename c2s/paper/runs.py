@@ -183,7 +183,11 @@ def _outcome(
         "kept": result.kept,
         "notes": list(result.notes),
     }
-    return found | accuracies(result.history) | _estimate_errors(result.T_c, result.alternatives, T_c)
+    return (
+        found
+        | accuracies(result.history, result.kept)
+        | _estimate_errors(result.T_c, result.alternatives, T_c)
+    )
 
 
 def _labels(run: Run, part: Source) -> data.Labels:
@@ -197,7 +201,7 @@ def _labels(run: Run, part: Source) -> data.Labels:
     return part.y if T_c is None else noise.corrupt(part.y, T_c, rng=streams.numpy(run.seed, "flips"))
 
 
-def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
+def accuracies(history: list[dict[str, Any]], kept: str = "stage2") -> dict[str, Any]:
     """Test accuracy of stage 1's model, and of the method's own: the epoch it keeps, the best and the last one.
 
     Best on noisy validation is the paper's rule. The method's own epochs count even where the run fell back to an
@@ -205,7 +209,8 @@ def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
     """
     tested = [entry for entry in history if "test" in entry]
     stage1 = [entry for entry in tested if entry["phase"] == "stage1"]
-    own = [entry for entry in tested if entry["phase"] == tested[-1]["phase"]]
+    last = kept if kept.startswith("stage2") else tested[-1]["phase"]  # `auto` trains several, and keeps one
+    own = [entry for entry in tested if entry["phase"] == last]
     return {
         "accuracy_own": next(entry["test"] for entry in own if entry["kept"]),
         "accuracy_best": max(own, key=lambda entry: float(entry["accuracy"]))["test"],  # the first of equals

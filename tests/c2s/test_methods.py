@@ -10,7 +10,7 @@ from c2s.methods.method import LEFT_OUT, Evidence
 
 KINDS = typing.get_args(typing.get_args(config.MethodConfig)[0])
 CURVE = (0.5,) * 12
-BUILT = [config.S2E(curve=CURVE) if kind is config.S2E else kind() for kind in KINDS]
+BUILT = [kind() for kind in KINDS if kind not in (config.S2E, config.Auto)] + [config.S2E(curve=CURVE)]
 TWO_NETS = (config.CoTeaching, config.JoCoR, config.S2E)
 C = 5
 
@@ -120,9 +120,10 @@ def test_as_many_rows_are_dropped_as_the_matrix_finds_wrong_unless_declared(name
     assert float(declared.transition(evidence())(late)) == pytest.approx(0.1)
 
 
-def test_an_unsearched_curve_is_refused():
-    with pytest.raises(errors.InvalidConfig, match="searched"):
-        choice.build(config.S2E())
+@pytest.mark.parametrize("chosen", [config.S2E(), config.Auto()])
+def test_what_is_still_to_be_chosen_is_not_built(chosen):
+    with pytest.raises(errors.InvalidConfig, match="before anything is built"):
+        choice.build(chosen)
 
 
 @pytest.mark.parametrize(

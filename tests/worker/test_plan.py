@@ -24,6 +24,11 @@ def test_the_search_of_s2e_is_part_of_the_plan():
     assert {plan.phase_of(step) for step in trials} == {"stage2"}
 
 
+def test_the_methods_that_auto_tries_are_part_of_the_plan():
+    found = steps(wanted(3, method="auto"))
+    assert found[-3:] == ["stage2-jocor", "stage2-f-class2simi", "stage2-prune"]
+
+
 def test_two_nets_count_twice():
     told = plan.Plan(wanted(4, method="co-teaching"))
     assert told.training("stage1", 1.0) == pytest.approx(plan.TRAINING / 3)

@@ -1,0 +1,64 @@
+"""`method: auto`: three methods with different weaknesses are trained, and the noisy rows held out choose among them.
+
+JoCoR leaves out rows that two nets find hard together: strong where wrong labels are spread, lost where they are
+concentrated. F-Class2Simi trusts T: strong where T is uneven or rows are many. Prune trusts stage 1's doubts. Nothing
+here sees a clean label.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from c2s import config, evaluation
+from c2s.methods.method import Evidence, hides_pairs
+from c2s.training import Fitted
+from c2s.workbench import Workbench
+
+Right = npt.NDArray[np.bool_]  # (n,)  whether a noisy label held out is the class that is predicted
+Shortlist = tuple[config.MethodConfig, ...]
+HINT = 0.3  # standard errors of an agreement by which a method must lead those before it
+SHORTER = 2 / 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which method it became, and how each that was tried agrees with the noisy rows held out."""
+
+    method: str
+    tried: dict[str, float]
+
+    def plain(self) -> dict[str, object]:
+        """The choice as the model's card tells it."""
+        return {"method": self.method, "agreement": self.tried}
+
+
+def shortlist(evidence: Evidence) -> Shortlist:
+    """The methods that are tried, the one that needs the least evidence first."""
+    trusting = config.Forward() if hides_pairs("auto", evidence) else config.ForwardSimi()
+    return (config.JoCoR(), trusting, config.Prune())
+
+
+def stage(method: config.MethodConfig, chosen: config.Stage) -> config.Stage:
+    """Stage 2 of one of them: two nets get two thirds of its epochs, so that `auto` costs what was promised."""
+    if not isinstance(method, config.JoCoR):
+        return chosen
+    return chosen.model_copy(update={"epochs": max(1, round(SHORTER * (chosen.epochs or 1)))})
+
+
+def choose(bench: Workbench, trained: dict[str, Fitted]) -> tuple[Fitted, Choice]:
+    """The first, unless another agrees better with the noisy rows held out by more than a hint."""
+    tried = {name: float(right(bench, fitted).mean()) for name, fitted in trained.items()}
+    kept, *others = tried
+    for name in others:
+        error = np.sqrt(tried[kept] * (1 - tried[kept]) / len(bench.holdout))
+        if tried[name] - tried[kept] > HINT * error:
+            kept = name
+    return trained[kept], Choice(kept, tried)
+
+
+def right(bench: Workbench, fitted: Fitted) -> Right:
+    """Which of the noisy labels held out a training predicts."""
+    posterior = evaluation.posterior(fitted.net, bench.source, bench.holdout)
+    agreed: Right = posterior.argmax(1) == bench.dataset.y[bench.holdout]
+    return agreed
