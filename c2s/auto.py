@@ -1,8 +1,8 @@
 """`method: auto`: three methods with different weaknesses are trained, and the noisy rows held out choose among them.
 
-JoCoR leaves out rows that two nets find hard together: strong where wrong labels are spread, lost where they are
-concentrated. F-Class2Simi trusts T: strong where T is uneven or rows are many. Prune trusts stage 1's doubts. Nothing
-here sees a clean label.
+Forward and F-Class2Simi trust T: strong where wrong labels are concentrated, and pairs the strongest or the weakest of
+all. Of few rows JoCoR learns the most, leaving out those that two nets find hard together; of many APL, whose loss is
+bounded. Nothing here sees a clean label.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from c2s import config, evaluation
+from c2s import config, defaults, evaluation
 from c2s.methods.method import Evidence, hides_pairs
 from c2s.training import Fitted
 from c2s.workbench import Workbench
@@ -19,6 +19,7 @@ Right = npt.NDArray[np.bool_]  # (n,)  whether a noisy label held out is the cla
 Shortlist = tuple[config.MethodConfig, ...]
 HINT = 0.3  # standard errors of an agreement by which a method must lead those before it
 SHORTER = 2 / 3
+FEW_ROWS = 4_500  # seen in 23 synthetic settings at one seed
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,11 @@ class Choice:
 
 
 def shortlist(evidence: Evidence) -> Shortlist:
-    """The methods that are tried, the one that needs the least evidence first."""
-    trusting = config.Forward() if hides_pairs("auto", evidence) else config.ForwardSimi()
-    return (config.JoCoR(), trusting, config.Prune())
+    """The methods that are tried, in the order in which ties are broken."""
+    trusting = () if hides_pairs("auto", evidence) else (config.ForwardSimi(),)
+    if len(evidence.y) < FEW_ROWS:
+        return (config.JoCoR(), config.Forward(), *trusting)
+    return (config.Forward(), *trusting, defaults.method_for(config.Apl(), evidence.classes))
 
 
 def stage(method: config.MethodConfig, chosen: config.Stage) -> config.Stage:

@@ -28,7 +28,7 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
         transition = _estimate(transition, stage1, about, rows)
         if isinstance(chosen.method, config.Auto):  # several methods are trained: fewer folds pay for them
             transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
-    method = _method(chosen.method, about.classes)
+    method = method_for(chosen.method, about.classes)
     update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
     return chosen.model_copy(update=update)
 
@@ -43,7 +43,7 @@ def held_notes(held: int, classes: int) -> list[str]:
     ]
 
 
-def _method(chosen: config.MethodConfig, classes: int) -> config.MethodConfig:
+def method_for(chosen: config.MethodConfig, classes: int) -> config.MethodConfig:
     """The authors' weights of APL: those of CIFAR-10, or of CIFAR-100 where there are many classes."""
     if not isinstance(chosen, config.Apl):
         return chosen

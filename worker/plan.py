@@ -95,8 +95,8 @@ def _epochs(chosen: config.TrainConfig) -> dict[str, int]:
         second = chosen.method.epochs or second
     if isinstance(chosen.method, config.S2E) and chosen.method.curve is None:
         epochs |= trials.epochs(chosen.method, second)
-    if isinstance(chosen.method, config.Auto):  # two nets for two thirds of it, and two methods more
-        return epochs | dict.fromkeys(("stage2-jocor", "stage2-f-class2simi", "stage2-prune"), second)
+    if isinstance(chosen.method, config.Auto):  # of few rows; of many the first is another
+        return epochs | dict.fromkeys(("stage2-jocor", "stage2-forward", "stage2-f-class2simi"), second)
     return epochs | {"stage2": second}
 
 

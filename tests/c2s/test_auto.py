@@ -1,5 +1,7 @@
 """`method: auto` on clusters in the plane of the pipeline's tests: what it tries, what it keeps, what it says."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_auto_learns_the_clean_classes_and_says_how(tmp_path, T):
     dataset, x, truth = clusters(T)
     found = pipeline.run(dataset, settings(), tmp_path / "run")
     assert evaluation.accuracy(found.net, x, truth) > 0.93
-    assert set(found.card["chosen"]["agreement"]) == {"jocor", "f-class2simi", "prune"}
+    assert set(found.card["chosen"]["agreement"]) == {"jocor", "forward", "f-class2simi"}
     assert found.kept == f"stage2-{found.card['chosen']['method']}"
     assert any(note.startswith("auto chose") for note in found.notes)
 
@@ -42,7 +44,7 @@ def test_two_nets_are_trained_for_fewer_epochs_and_fewer_folds_are_made(tmp_path
     history = pipeline.run(dataset, settings(), tmp_path / "run").history
     epochs = {entry["phase"]: entry["epoch"] + 1 for entry in history}
     assert epochs["stage2-jocor"] == 4
-    assert epochs["stage2-prune"] == 6
+    assert epochs["stage2-forward"] == 6
     assert sum(name.startswith("fold") for name in epochs) == 2
 
 
@@ -59,7 +61,16 @@ def test_a_run_stopped_between_its_methods_ends_where_the_undisturbed_one_does(t
     assert resumed.card["sha256"] == pipeline.run(dataset, settings(), tmp_path / "whole").card["sha256"]
 
 
-def test_where_pairs_say_nothing_forward_takes_their_place():
-    hidden = noise.symmetric(C, 0.79)
-    assert config.Forward() in auto.shortlist(evidence(hidden))
-    assert config.ForwardSimi() in auto.shortlist(evidence(noise.symmetric(C, 0.3)))
+def names(shortlist: auto.Shortlist) -> list[str]:
+    return [method.name for method in shortlist]
+
+
+def test_where_pairs_say_nothing_they_are_not_tried():
+    assert names(auto.shortlist(evidence(noise.symmetric(C, 0.79)))) == ["jocor", "forward"]
+
+
+def test_two_nets_are_for_few_rows():
+    few, many = evidence(np.eye(C)), evidence(np.eye(C))
+    many = dataclasses.replace(many, y=np.zeros(auto.FEW_ROWS, dtype=np.int64))
+    assert names(auto.shortlist(few)) == ["jocor", "forward", "f-class2simi"]
+    assert names(auto.shortlist(many)) == ["forward", "f-class2simi", "apl"]
