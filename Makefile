@@ -66,6 +66,7 @@ bench-serve: setup .venv/serve/ready ## predictions over HTTP against LitServe, 
 
 bench-auto: setup .venv/cleanlab/ready ## how much `method: auto` loses against hindsight, beside fixed choices and cleanlab
 	$(BIN)/python tests/bench/auto.py
+	$(BIN)/python tests/bench/auto_speed.py
 
 .venv/cleanlab/ready: requirements.lock
 	@test -x .venv/cleanlab/bin/python || $(BIN)/python -m venv .venv/cleanlab

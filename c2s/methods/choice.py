@@ -34,8 +34,8 @@ def build(chosen: config.MethodConfig, *, epochs: int = 1) -> Method:  # noqa: C
             return Reweight(most)
         case config.Revision(max_weight=most, learning_rate=rate):
             return Revision(most, rate)
-        case config.ForwardSimi(correction=correction, diagonal=diagonal):
-            return ForwardSimi(correction, diagonal)
+        case config.ForwardSimi(correction=correction, diagonal=diagonal, forward=weight):
+            return ForwardSimi(correction, diagonal, weight)
         case config.ReweightSimi(correction=correction, diagonal=diagonal, max_weight=most):
             return ReweightSimi(correction, diagonal, most)
         case config.VolMin(learning_rate=rate, volume=volume):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import config, defaults, droprates, errors, matrices, noise, shape, transition
+from c2s import config, defaults, droprates, errors, losses, matrices, noise, shape, transition
 from c2s.methods import choice
 from c2s.methods.method import LEFT_OUT, Evidence
 
@@ -83,6 +83,17 @@ def test_the_paper_s_correction_serves_symmetric_noise_and_the_exact_one_pair_fl
     np.testing.assert_allclose(chosen, transition.averaged_form(T_s, C), atol=1e-7)
     exact = method.transition(evidence(flips))().double().numpy()
     np.testing.assert_allclose(exact, flips @ flips.T, atol=1e-7)
+
+
+def test_forward_beside_pairs_is_weighted_by_the_batch():
+    facts, logits = evidence(), torch.randn(40, C, generator=torch.Generator().manual_seed(0))
+    y = torch.from_numpy(facts.y)
+    found = {}
+    for weight in (0.0, 1.0):
+        method = choice.build(config.ForwardSimi(forward=weight))
+        found[weight] = method.loss(logits, y, method.transition(facts)())
+    T = torch.tensor(facts.T_c, dtype=torch.float32)
+    torch.testing.assert_close(found[1.0] - found[0.0], 2 / 40 * losses.forward(logits, y, T))
 
 
 @pytest.mark.parametrize("correction", ["similarity", "exact"])
