@@ -13,7 +13,8 @@ from torch import Tensor
 from c2s import config, data
 
 RESIDENT_BYTES = 4 * 2**30  # larger arrays stay on the disk
-Batch = Tensor | tuple[Tensor, Tensor, Tensor]  # rows, or (indices, offsets, weights) of bags of terms
+Bags = tuple[Tensor, Tensor, Tensor]  # indices, offsets, weights of bags of terms
+Batch = Tensor | Bags
 
 
 class Source:
@@ -70,3 +71,29 @@ def augmented(images: Tensor, chosen: config.Augment, generator: torch.Generator
     which = torch.arange(count)[:, None, None]
     at = (which, rows[:, :, None], columns[:, None, :])  # (b, h, w)
     return images[tuple(index.to(images.device) for index in at)]
+
+
+def mixed(x: Batch, other: Batch, share: float) -> Batch:
+    """Each row with its partner: `share` of the one, the rest of the other; images become floats from 0 to 1."""
+    if isinstance(x, Tensor) and isinstance(other, Tensor):
+        unit = 255.0 if x.dtype == torch.uint8 else 1.0
+        return (share * x.float() + (1 - share) * other.float()) / unit
+    if isinstance(x, Tensor) or isinstance(other, Tensor):
+        raise TypeError("rows and bags cannot be mixed")
+    return _joined(x, other, share)
+
+
+def _joined(bag: Bags, other: Bags, share: float) -> Bags:
+    """A text and its partner in one bag, with the weights of both scaled: embeddings add up."""
+    lengths = torch.stack([_lengths(bag), _lengths(other)])  # (2, b)
+    owners = [torch.repeat_interleave(length) for length in lengths]  # the row of each entry
+    order = torch.cat(owners).argsort(stable=True)
+    indices = torch.cat([bag[0], other[0]])[order]
+    weights = torch.cat([share * bag[2], (1 - share) * other[2]])[order]
+    both = lengths.sum(0)
+    return indices, both.cumsum(0) - both, weights
+
+
+def _lengths(bag: Bags) -> Tensor:
+    ends = torch.cat([bag[1][1:], bag[1].new_tensor([len(bag[0])])])
+    return ends - bag[1]  # (b,)

@@ -2,6 +2,7 @@
 
 Defaults are the paper's or the authors' where a comment says so, and ours otherwise. `None` means "chosen from
 the data": `c2s.defaults.resolve` fills it in before training, and the filled-in config travels in the model's card.
+The methods' own configs are in `c2s.systems`, and are found here by the same names.
 """
 
 from typing import Annotated, Literal
@@ -18,81 +19,24 @@ from pydantic import (
 
 from c2s import schema
 from c2s.schema import Config
-
-# --- methods ------------------------------------------------------------------------------------------------
-
-Correction = Literal[
-    "auto", "similarity", "exact"
-]  # auto: exact where T_s would average unlike classes together
-
-
-class CrossEntropy(Config):
-    name: Literal["ce"] = "ce"
-
-
-class Mcl(Config):
-    name: Literal["mcl"] = "mcl"
-    diagonal: NonNegativeFloat = 1.0  # weight of a row's pair with itself; 0 drops it
-
-
-class Forward(Config):
-    name: Literal["forward"] = "forward"
-
-
-class Reweight(Config):
-    name: Literal["reweight"] = "reweight"
-    max_weight: PositiveFloat = 10.0  # ours: a bound on the importance weight
-
-
-class Revision(Config):
-    name: Literal["revision"] = "revision"
-    max_weight: PositiveFloat = 10.0
-    epochs: PositiveInt | None = None  # of the last phase, in which T is revised; None: as many as stage 2
-    learning_rate: PositiveFloat = 3e-5  # of T; the authors' 5e-7 with their accumulation undone
-
-
-class ForwardSimi(Config):
-    name: Literal["f-class2simi"] = "f-class2simi"
-    correction: Correction = "auto"
-    diagonal: NonNegativeFloat = 1.0  # the authors keep a row's pair with itself
-
-
-class ReweightSimi(Config):
-    name: Literal["r-class2simi"] = "r-class2simi"
-    correction: Correction = "auto"
-    diagonal: NonNegativeFloat = 1.0
-    max_weight: PositiveFloat = 10.0  # ours: a bound on the importance weight
-
-
-class VolMin(Config):
-    name: Literal["volmin"] = "volmin"
-    learning_rate: PositiveFloat = 0.01  # of T
-    volume: NonNegativeFloat = 1e-4  # weight of log |det T|
-
-
-class Prune(Config):
-    name: Literal["prune"] = "prune"
-
-
-class PruneSimi(Config):
-    name: Literal["prune-class2simi"] = "prune-class2simi"
-    diagonal: NonNegativeFloat = 1.0
-
-
-MethodConfig = Annotated[
-    CrossEntropy
-    | Mcl
-    | Forward
-    | Reweight
-    | Revision
-    | ForwardSimi
-    | ReweightSimi
-    | VolMin
-    | Prune
-    | PruneSimi,
-    Field(discriminator="name"),
-    BeforeValidator(schema.by_name),
-]
+from c2s.systems import S2E as S2E
+from c2s.systems import Apl as Apl
+from c2s.systems import Auto as Auto
+from c2s.systems import Correction as Correction
+from c2s.systems import CoTeaching as CoTeaching
+from c2s.systems import CrossEntropy as CrossEntropy
+from c2s.systems import Forward as Forward
+from c2s.systems import ForwardSimi as ForwardSimi
+from c2s.systems import JoCoR as JoCoR
+from c2s.systems import Mcl as Mcl
+from c2s.systems import MethodConfig as MethodConfig
+from c2s.systems import PHuber as PHuber
+from c2s.systems import Prune as Prune
+from c2s.systems import PruneSimi as PruneSimi
+from c2s.systems import Revision as Revision
+from c2s.systems import Reweight as Reweight
+from c2s.systems import ReweightSimi as ReweightSimi
+from c2s.systems import VolMin as VolMin
 
 # --- nets ---------------------------------------------------------------------------------------------------
 
@@ -174,6 +118,13 @@ class Augment(Config):
     flip: bool = False  # left to right
 
 
+class EarlyLearning(Config):
+    """Pulls a row towards what the net said of it in earlier epochs, before it learnt the label by heart (ELR)."""
+
+    weight: PositiveFloat = 3.0  # the authors' for CIFAR-10
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.7  # of what is remembered; the authors'
+
+
 class Stage(Config):
     epochs: Annotated[int, Field(ge=1, le=10_000)] | None = None
     batch_size: Annotated[int, Field(ge=2, le=65_536)] | None = None  # a pair needs two rows
@@ -187,12 +138,16 @@ class Stage(Config):
     patience: PositiveInt | None = None  # epochs without a better noisy validation before the stage ends
     keep: Literal["best", "last"] = "best"  # best noisy-validation accuracy, forward likelihood breaking ties
     augment: Augment | None = None
+    elr: EarlyLearning | None = None  # None trains without
+    mixup: PositiveFloat | None = (
+        None  # both parameters of the Beta that shares are drawn from; None: no mixing
+    )
     precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast on CUDA only
 
 
 # --- transition ---------------------------------------------------------------------------------------------
 
-Estimator = Literal["anchors", "mean-posterior", "dual-t", "confident-joint", "volmin"]
+Estimator = Literal["anchors", "mean-posterior", "dual-t", "confident-joint", "hoc", "volmin"]
 Posteriors = Literal["auto", "in-sample", "validation", "k-fold"]
 
 

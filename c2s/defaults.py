@@ -13,6 +13,8 @@ FULL, POWER = 54_000, 0.35
 FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says nothing
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
+AUTO_FOLDS = 2
+MANY_CLASSES = 50  # from here on APL's weights are those of CIFAR-100
 
 
 def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config.TrainConfig:
@@ -24,7 +26,10 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
     transition = chosen.transition
     if isinstance(transition, config.Estimate):
         transition = _estimate(transition, stage1, about, rows)
-    update = {"net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
+        if isinstance(chosen.method, config.Auto):  # several methods are trained: fewer folds pay for them
+            transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
+    method = method_for(chosen.method, about.classes)
+    update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
     return chosen.model_copy(update=update)
 
 
@@ -36,6 +41,16 @@ def held_notes(held: int, classes: int) -> list[str]:
         f"Only {held} rows are held out (validation): which weights are kept, and whether stage 2 is better than"
         " stage 1, is little more than chance; a larger share would tell."
     ]
+
+
+def method_for(chosen: config.MethodConfig, classes: int) -> config.MethodConfig:
+    """The authors' weights of APL: those of CIFAR-10, or of CIFAR-100 where there are many classes."""
+    if not isinstance(chosen, config.Apl):
+        return chosen
+    many = classes >= MANY_CLASSES
+    alpha = (10.0 if many else 1.0) if chosen.alpha is None else chosen.alpha
+    beta = (0.1 if many and chosen.passive == "rce" else 1.0) if chosen.beta is None else chosen.beta
+    return chosen.model_copy(update={"alpha": alpha, "beta": beta})
 
 
 def _stage(name: str, stage: config.Stage, about: shape.Shape, rows: int) -> config.Stage:

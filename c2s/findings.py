@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from c2s import config, data, estimation, evaluation, folders, transition
+from c2s import config, consensus, data, estimation, evaluation, folders, transition
 from c2s.matrices import Matrix
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.method import Evidence
@@ -23,6 +23,8 @@ from c2s.workbench import Workbench, no_evidence
 WAVERING = (
     0.4  # share of rows with a rival class half as likely, above which stage 1 does not know the classes
 )
+WIDEST = 1024  # vectors that neighbours are looked for in as they are
+LEAST = 1e-4  # a posterior below it says no more
 ROWS_TO_LEARN = 300  # a class: fewer are learnt by heart together with T
 
 
@@ -51,10 +53,17 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
         start = _learn(bench, stage1.net)
         alternatives["volmin"] = start.T_c
     T_c = alternatives[estimator]
-    priors = transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
+    priors = _priors(T_c, y, estimates.get(estimator))
     evidence = Evidence(y, T_c, priors, joint.suspects)
     flagged = estimates[estimator].flagged if estimator in estimates else ()
     return Findings(estimator, evidence, alternatives, flagged, start)
+
+
+def _priors(T_c: Matrix, y: data.Labels, found: estimation.Estimated | None) -> npt.NDArray[np.float64]:
+    """The clean shares of the classes: what neighbours say where they were asked, else through T."""
+    if isinstance(found, consensus.Consensus):
+        return found.priors
+    return transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
 
 
 def _chosen(bench: Workbench, stage1: nn.Module) -> str:
@@ -106,16 +115,26 @@ def _estimates(
 ) -> dict[str, estimation.Estimated]:
     """T_c by every estimator that reads it off posteriors: all of them, or those of the held-out rows."""
     chosen = bench.config.transition
+    neighbourly = consensus.estimate(_features(bench, posterior), y, posterior.shape[1])
     percentile = chosen.percentile if isinstance(chosen, config.Estimate) else 97.0
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "validation":
         posterior, y = posterior[bench.holdout], y[bench.holdout]
         joint = estimation.confident_joint(posterior, y)
     return {
+        "hoc": neighbourly,
         "anchors": estimation.anchors(posterior, percentile),
         "mean-posterior": estimation.mean_posterior(posterior),
         "dual-t": estimation.dual_t(posterior, y, percentile),
         "confident-joint": joint,
     }
+
+
+def _features(bench: Workbench, posterior: npt.NDArray[np.float64]) -> consensus.Features:
+    """Where rows are near each other: vectors as they are, anything else by what stage 1 thinks of it."""
+    x = bench.dataset.x
+    if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] <= WIDEST:
+        return x
+    return np.log(np.maximum(posterior, LEAST))
 
 
 def _learn(bench: Workbench, stage1: nn.Module) -> Fitted:

@@ -1,12 +1,15 @@
-"""The transition matrix during training: fixed, learnt from nothing, or revised from an estimate.
+"""The transition matrix during training: fixed, learnt from nothing, revised, or turned into a rate to drop rows by.
 
-Each is a module: calling it gives what the method's loss sees, `class_matrix` the T_c it stands for.
+Each is a module: calling it with the moment of the phase gives what the method's loss sees, `class_matrix` the T_c
+it stands for.
 """
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+
+from c2s.droprates import START, Moment, Plan
 
 Matrix = npt.NDArray[np.float64]
 
@@ -20,7 +23,7 @@ class Fixed(nn.Module):
         self.register_buffer("T_c", torch.tensor(T_c, dtype=torch.float32))
         self.register_buffer("form", torch.tensor(T_c if form is None else form, dtype=torch.float32))
 
-    def forward(self) -> Tensor:
+    def forward(self, at: Moment = START) -> Tensor:
         return self.get_buffer("form")
 
     def class_matrix(self) -> Tensor:
@@ -39,7 +42,7 @@ class Learnt(nn.Module):
         self.logits = nn.Parameter(torch.full((classes, classes), start))
         self.register_buffer("identity", torch.eye(classes))
 
-    def forward(self) -> Tensor:
+    def forward(self, at: Moment = START) -> Tensor:
         identity = self.get_buffer("identity")
         mass = identity + torch.sigmoid(self.logits) * (1 - identity)  # (c, c)
         return mass / mass.sum(1, keepdim=True)
@@ -57,7 +60,7 @@ class Revised(nn.Module):
         self.register_buffer("T_c", torch.tensor(T_c, dtype=torch.float32))
         self.delta = nn.Parameter(torch.zeros(T_c.shape))
 
-    def forward(self) -> Tensor:
+    def forward(self, at: Moment = START) -> Tensor:
         mass = (self.get_buffer("T_c") + self.delta).clamp(min=0)
         return mass / mass.sum(1, keepdim=True)
 
@@ -65,4 +68,20 @@ class Revised(nn.Module):
         return self.forward().detach()
 
 
-TransitionModule = Fixed | Learnt | Revised
+class Dropping(nn.Module):
+    """T_c as methods that select rows see it: the share of a batch to drop, by the epoch."""
+
+    def __init__(self, T_c: Matrix, plan: Plan) -> None:
+        super().__init__()
+        self.learning_rate: float | None = None
+        self.plan = plan
+        self.register_buffer("T_c", torch.tensor(T_c, dtype=torch.float32))
+
+    def forward(self, at: Moment = START) -> Tensor:
+        return self.get_buffer("T_c").new_tensor(self.plan.at(at))
+
+    def class_matrix(self) -> Tensor:
+        return self.get_buffer("T_c")
+
+
+TransitionModule = Fixed | Learnt | Revised | Dropping

@@ -4,13 +4,23 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from c2s import config, data, errors, evaluation, findings, folders, result, training, transition, workbench
-from c2s.findings import Findings
-from c2s.methods import choice
+from c2s import (
+    auto,
+    config,
+    data,
+    errors,
+    findings,
+    folders,
+    result,
+    stages,
+    training,
+    transition,
+    workbench,
+)
 from c2s.methods.ce import CrossEntropy
-from c2s.methods.method import Evidence, is_exact
+from c2s.methods.method import Evidence
+from c2s.methods.method import hides_pairs as pairs_hidden
 from c2s.workbench import Workbench
 
 CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
@@ -48,11 +58,11 @@ def run(
         told.found(result.estimated(bench, found))
         hidden = hides_pairs(bench.config.method, found.evidence)
         told.step("stage2")
-        stage2 = [] if hidden else [second_stage(bench, found)]
+        stage2, choice = (None, None) if hidden else stages.second(bench, found)
         told.step("evaluation")
-        kept = best(bench, [*stage2, found.start, stage1])
+        kept = best(bench, [*([stage2] if stage2 else []), found.start, stage1])
         told.step("packaging")
-        return result.publish(bench, found, kept, hidden=hidden)
+        return result.publish(bench, found, kept, hidden=hidden, choice=choice)
 
 
 def refuse_given(bench: Workbench) -> None:
@@ -69,13 +79,10 @@ def refuse_given(bench: Workbench) -> None:
 
 
 def hides_pairs(method: config.MethodConfig, evidence: Evidence) -> bool:
-    """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
+    """Whether the noise leaves a pair method nothing to learn from."""
     if not isinstance(method, config.ForwardSimi | config.ReweightSimi):
         return False
-    if is_exact(method.correction, evidence):
-        return False
-    T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
-    return bool(T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP)
+    return pairs_hidden(method.correction, evidence)
 
 
 def first_stage(bench: Workbench) -> training.Fitted:
@@ -84,30 +91,12 @@ def first_stage(bench: Workbench) -> training.Fitted:
     return bench.fit("stage1", CrossEntropy(), bench.fresh_net(), stage=bench.config.stage1, evidence=nothing)
 
 
-def second_stage(bench: Workbench, found: Findings) -> training.Fitted:
-    """The method from stage 1's weights on; Revision runs Reweight first and then revises T."""
-    method, stage = bench.config.method, bench.config.stage2
-    start = found.start.net
-    if isinstance(method, config.Revision):
-        first = choice.build(config.Reweight(max_weight=method.max_weight))
-        start = bench.fit("stage2-reweight", first, start, stage=stage, evidence=found.evidence).net
-        gently = {"learning_rate": method.learning_rate, "schedule": config.Constant()}
-        stage = stage.model_copy(update=gently | {"epochs": method.epochs or stage.epochs})
-    return bench.fit("stage2", choice.build(method), start, stage=stage, evidence=found.evidence)
-
-
 def best(bench: Workbench, candidates: list[training.Fitted]) -> training.Fitted:
     """The first candidate, unless a later one is clearly better on the noisy rows held out."""
-    kept, right = candidates[0], _right(bench, candidates[0])
+    kept, right = candidates[0], auto.right(bench, candidates[0])
     for other in candidates[1:]:
-        others_right = _right(bench, other)
+        others_right = auto.right(bench, other)
         gain = others_right.astype(float) - right  # (n,)  +1, 0 or -1 a row
         if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)):
             kept, right = other, others_right
     return kept
-
-
-def _right(bench: Workbench, fitted: training.Fitted) -> npt.NDArray[np.bool_]:
-    posterior = evaluation.posterior(fitted.net, bench.source, bench.holdout)
-    right: npt.NDArray[np.bool_] = posterior.argmax(1) == bench.dataset.y[bench.holdout]
-    return right

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from c2s import (
+    auto,
     calibration,
     cards,
     checkpoint,
@@ -60,16 +61,19 @@ def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
     return {"labels": list(bench.dataset.labels), "transition": matrices}
 
 
-def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) -> Result:
+def publish(
+    bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool, choice: auto.Choice | None = None
+) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
-    T_c, estimator = found.evidence.T_c, found.estimator
+    T_c, priors, estimator = found.evidence.T_c, found.evidence.priors, found.estimator
+    counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
-    counts = np.bincount(bench.dataset.y, minlength=len(T_c))
-    priors = transition.clean_priors(T_c, counts)
+        priors = transition.clean_priors(T_c, counts)
     about = transition.learnability(T_c, priors)
     notes = (
         *_kept_note(bench, kept, hidden=hidden),
+        *_choice_note(choice),
         *_given_note(bench.config),
         *about.warnings,
         *_class_notes(bench, found, counts),
@@ -80,6 +84,7 @@ def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) ->
     net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
     card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
     card["calibration"] = honest.plain()
+    card["chosen"] = None if choice is None else choice.plain()
     folder = bench.folder / "model"
     if not folder.exists():
         checkpoint.save_model(folder, net, card, _graph(bench, net))
@@ -122,12 +127,20 @@ def _kept_note(bench: Workbench, kept: Fitted, *, hidden: bool) -> list[str]:
             f"The noise found hides which pairs are similar, so stage 2 ({name}) was not run and the model of"
             f' {kept.phase} is kept; the method "forward" may still learn.'
         ]
-    if kept.phase == "stage2":
+    if kept.phase.startswith("stage2"):
         return []
     return [
         f"Stage 2 ({name}) agreed clearly less with the held-out noisy labels than the model of {kept.phase},"
         " so that model is kept."
     ]
+
+
+def _choice_note(choice: auto.Choice | None) -> list[str]:
+    """What `auto` became."""
+    if choice is None:
+        return []
+    tried = ", ".join(f"{name} {share:.1%}" for name, share in choice.tried.items())
+    return [f"auto chose {choice.method}; agreement with the noisy rows held out: {tried}."]
 
 
 def _given_note(chosen: config.TrainConfig) -> list[str]:

@@ -8,12 +8,13 @@ from torch import Tensor, nn
 
 from c2s import config
 from c2s.matrices import TransitionModule
+from c2s.nets.twins import Twins
 
 
 class Trainee:
     """A net in training; `tensors` and `restore` carry all of it through a checkpoint, bit for bit."""
 
-    def __init__(self, net: nn.Module, T: TransitionModule, stage: config.Stage) -> None:
+    def __init__(self, net: nn.Module, T: TransitionModule, stage: config.Stage, *, rows: int = 0) -> None:
         self.net = net
         self.T = T
         self.average = copy.deepcopy(net).requires_grad_(False) if stage.ema else net
@@ -21,6 +22,9 @@ class Trainee:
         self.optimizers = [_optimizer(net, stage)]
         if T.learning_rate is not None:  # T moves by its own rule, unscheduled and without decay
             self.optimizers.append(torch.optim.Adam(T.parameters(), lr=T.learning_rate))
+        kept = (2 if isinstance(net, Twins) else 1, rows if stage.elr else 0, len(T.class_matrix()))
+        # (nets, n, c)  what early-learning regularisation remembers of each row
+        self.memory = torch.zeros(kept, device=T.class_matrix().device)
 
     def follow(self, decay: float) -> None:
         """Move the average towards the net: weights and batch-norm statistics alike."""
@@ -42,6 +46,8 @@ class Trainee:
         found |= {f"T.{name}": tensor for name, tensor in _state(self.T).items()}
         if self.average is not self.net:
             found |= {f"average.{name}": tensor for name, tensor in _state(self.average).items()}
+        if self.memory.numel():
+            found["memory"] = self.memory
         for number, optimizer in enumerate(self.optimizers):
             for index, slots in optimizer.state_dict()["state"].items():
                 found |= {f"optimizer.{number}.{index}.{slot}": value for slot, value in slots.items()}
@@ -53,6 +59,8 @@ class Trainee:
         self.T.load_state_dict(_under("T.", tensors))
         if self.average is not self.net:
             self.average.load_state_dict(_under("average.", tensors))
+        if self.memory.numel():
+            self.memory.copy_(tensors["memory"])
         for number, optimizer in enumerate(self.optimizers):
             _restore_optimizer(optimizer, _under(f"optimizer.{number}.", tensors))
 

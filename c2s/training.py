@@ -12,21 +12,19 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from c2s import batches, config, errors, evaluation, schedule, streams
+from c2s import batches, errors, evaluation, step, streams
+from c2s.droprates import Moment
 from c2s.matrices import Matrix, TransitionModule
-from c2s.methods.method import Method
+from c2s.phase import Phase
 from c2s.record import Record
 from c2s.trainee import Trainee
 from c2s.underway import Underway
 
 TICK_SECONDS = 2.0  # between reports inside an epoch
 SAVE_SECONDS = 1.0  # between states kept: flushing one to the disk costs more than a short epoch
-AVERAGE_STEPS = 4  # between moves of the weight average
-Labels = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -46,38 +44,6 @@ Probe = Callable[[nn.Module], Mapping[str, float]]
 
 def quiet(progress: Progress) -> None:
     """A report that says nothing."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One training: which rows with which targets, by which method, and the noisy rows that judge it."""
-
-    name: str
-    stage: config.Stage
-    method: Method
-    targets: Labels  # (n,)
-    rows: Labels  # trained on
-    holdout: Labels  # judged on
-    y: Labels  # (n,) noisy labels
-    seed: int
-
-    @property
-    def epochs(self) -> int:
-        if self.stage.epochs is None:
-            raise errors.InvalidConfig(f"{self.name}: the number of epochs is not resolved")
-        return self.stage.epochs
-
-    @property
-    def batch_size(self) -> int:
-        if self.stage.batch_size is None:
-            raise errors.InvalidConfig(f"{self.name}: the batch size is not resolved")
-        return self.stage.batch_size
-
-    @property
-    def steps(self) -> int:
-        """Batches per epoch."""
-        whole, rest = divmod(len(self.rows), self.batch_size)
-        return max(1, whole + (rest > 1))
 
 
 class Keep(Protocol):
@@ -121,7 +87,7 @@ def fit(
 ) -> Fitted:
     """Train `net` through a phase and leave in it the weights that noisy validation prefers."""
     keep = keep or Forget()
-    trainee = Trainee(net.to(source.device), T.to(source.device), phase.stage)
+    trainee = Trainee(net.to(source.device), T.to(source.device), phase.stage, rows=len(source))
     record = Record(phase.name, phase.epochs, phase.stage, judges=len(phase.holdout))
     underway: Underway | None = None
     if saved := keep.load():
@@ -185,8 +151,8 @@ def _epoch(
                 continue
             if underway is not None and number == underway.step:
                 total = underway.resume(draws).to(source.device)
-            step = epoch * phase.steps + number
-            loss = _step(trainee, source, batch, targets=targets, phase=phase, step=step, draws=draws)
+            at = step.Place(Moment(epoch, phase.epochs), epoch * phase.steps + number, draws)
+            loss = step.take(trainee, source, batch, targets=targets, phase=phase, at=at)
             total += loss * len(batch)
             if time.monotonic() - told > TICK_SECONDS:
                 try:
@@ -196,47 +162,6 @@ def _epoch(
                     raise
                 told = time.monotonic()
     return float(total) / len(rows)
-
-
-def _step(
-    trainee: Trainee,
-    source: batches.Source,
-    rows: Tensor,
-    *,
-    targets: Tensor,
-    phase: Phase,
-    step: int,
-    draws: torch.Generator,
-) -> Tensor:
-    stage = phase.stage
-    x = source.gather(rows)
-    if stage.augment is not None and isinstance(x, Tensor) and x.ndim > 2:
-        x = batches.augmented(x, stage.augment, draws)
-    # bfloat16 on a CPU can kill the process (some advertise an instruction set that traps): CUDA only
-    half = stage.precision == "bfloat16" and source.device.type == "cuda"
-    with torch.autocast(source.device.type, torch.bfloat16, enabled=half):
-        logits = trainee.net(x)
-    loss = phase.method.loss(logits, targets[rows.to(source.device)], trainee.T())
-    for optimizer in trainee.optimizers:
-        optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    if stage.clip_norm is not None:
-        nn.utils.clip_grad_norm_(trainee.net.parameters(), stage.clip_norm)
-    for group in trainee.optimizers[0].param_groups:
-        group["lr"] = schedule.rate_at(stage, step, phase.steps, phase.epochs)
-    for optimizer in trainee.optimizers:
-        optimizer.step()
-    _average(trainee, phase, step)
-    return loss.detach()
-
-
-def _average(trainee: Trainee, phase: Phase, step: int) -> None:
-    """Move the weight average every few steps and at an epoch's end: it changes slowly, and costs memory traffic."""
-    since = step % phase.steps % AVERAGE_STEPS + 1
-    due = since == AVERAGE_STEPS or (step + 1) % phase.steps == 0
-    if phase.stage.ema is not None and due:
-        decay = min(phase.stage.ema, (1 + step) / (10 + step))  # young averages forget their start faster
-        trainee.follow(decay**since)
 
 
 def _judge(trainee: Trainee, source: batches.Source, phase: Phase) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """What one run works with: its rows on the device, its split, its folder, and a `fit` that resumes."""
 
+import contextlib
 import copy
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from c2s import batches, checkpoint, config, data, defaults, errors, folders, st
 from c2s.config import Stage
 from c2s.methods.method import LEFT_OUT, Evidence, Method
 from c2s.nets import choice
+from c2s.phase import Phase
 
 Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
 
@@ -70,7 +72,7 @@ class Workbench:
             raise errors.InvalidDataset(
                 f"too few rows: {len(chosen)} left to train on in {name}, 2 are needed"
             )
-        phase = training.Phase(
+        wanted = Phase(
             name=name,
             stage=stage,
             method=method,
@@ -83,7 +85,7 @@ class Workbench:
         fitted = training.fit(
             copy.deepcopy(net),
             self.source,
-            phase,
+            wanted,
             T=method.transition(evidence),
             keep=checkpoint.PhaseFolder(self.folder / name, self.listener.saved),
             report=self.report,
@@ -144,7 +146,7 @@ def _check_given(chosen: config.TrainConfig, classes: int) -> None:
 def _claim(folder: Path, run: dict[str, Any]) -> None:
     marker = folder / "run"
     if marker.exists():
-        found = folders.read_json(marker / "run.json")
+        found = _as_of_now(folders.read_json(marker / "run.json"))
         if found == run:
             return
         if any(folder.glob("*/epoch-*")):  # a run that never trained leaves nothing to protect
@@ -154,6 +156,13 @@ def _claim(folder: Path, run: dict[str, Any]) -> None:
         shutil.rmtree(marker)
     with folders.whole(marker) as part:
         folders.write_json(part / "run.json", run)
+
+
+def _as_of_now(run: dict[str, Any]) -> dict[str, Any]:
+    """A run that older source began: settings which it did not know yet are what they are by default."""
+    with contextlib.suppress(errors.InvalidConfig):
+        return run | {"config": config.TrainConfig.parse(run["config"]).model_dump(mode="json")}
+    return run
 
 
 def _difference(found: dict[str, Any], run: dict[str, Any]) -> str:

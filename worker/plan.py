@@ -3,16 +3,23 @@
 import time
 from pathlib import Path
 
-from c2s import config
+from c2s import config, trials
 
 TRAINING = 0.97  # share of the whole; evaluation and packaging share the rest
-PHASES = {"stage1": "stage1", "joint": "transition", "stage2-reweight": "stage2", "stage2": "stage2"}
+PHASES = {
+    "stage1": "stage1",
+    "fold": "transition",
+    "joint": "transition",
+    "search": "stage2",
+    "stage2": "stage2",
+}
+TWO_NETS = (config.CoTeaching, config.JoCoR, config.S2E)
 SHARES = {"loading": 0.0, "evaluation": TRAINING, "packaging": 0.99}
 
 
 def phase_of(step: str) -> str:
     """The phase of the job that a training of the pipeline belongs to."""
-    return "transition" if step.startswith("fold-") else PHASES[step]
+    return PHASES[step.partition("-")[0]]
 
 
 class Plan:
@@ -86,12 +93,17 @@ def _epochs(chosen: config.TrainConfig) -> dict[str, int]:
     if isinstance(chosen.method, config.Revision):
         epochs["stage2-reweight"] = second
         second = chosen.method.epochs or second
+    if isinstance(chosen.method, config.S2E) and chosen.method.curve is None:
+        epochs |= trials.epochs(chosen.method, second)
+    if isinstance(chosen.method, config.Auto):  # of few rows; of many the first is another
+        return epochs | dict.fromkeys(("stage2-jocor", "stage2-forward", "stage2-f-class2simi"), second)
     return epochs | {"stage2": second}
 
 
 def _rows(step: str, chosen: config.TrainConfig) -> float:
-    """The share of the rows that an epoch of a training sees."""
+    """The share of the rows that an epoch of a training sees; two nets see each of them twice."""
     estimate = chosen.transition
-    return (
-        1 - 1 / estimate.folds if step.startswith("fold-") and isinstance(estimate, config.Estimate) else 1.0
-    )
+    if step.startswith("fold-") and isinstance(estimate, config.Estimate):
+        return 1 - 1 / estimate.folds
+    two = step.startswith(("search", "stage2")) and isinstance(chosen.method, TWO_NETS)
+    return 2.0 if two else 1.0

@@ -12,13 +12,16 @@ def add(commands: Any) -> None:
     """Add the command and its options."""
     command = commands.add_parser("paper", help="reproduce the paper's experiments")
     command.add_argument(
-        "--dataset", action="append", default=[], help="mnist, news20, cifar10-subset, cifar10, ..."
+        "--dataset",
+        action="append",
+        default=[],
+        help="mnist, news20, news20-tfidf, cifar10-subset, labelme, hausa, ...",
     )
     command.add_argument(
-        "--noise", action="append", default=[], help="sym-0.4, asym-0.6, pair-0.45, clean, ..."
+        "--noise", action="append", default=[], help="sym-0.4, pair-0.45, clean, worst, majority, rules, ..."
     )
     command.add_argument("--method", action="append", default=[], help="f-class2simi, forward, ...")
-    command.add_argument("--seeds", type=int, default=1, metavar="N", help="seeds 1 to N")
+    command.add_argument("--seeds", type=int, default=None, metavar="N", help="seeds 1 to N (1; --all: 3)")
     command.add_argument("--preset", choices=("paper", "best"), default="best")
     command.add_argument("--subset", type=int, metavar="ROWS", help="train on the first rows only")
     command.add_argument("--robustness", action="store_true", help="accuracy against a perturbed T_c instead")
@@ -73,7 +76,7 @@ def run(chosen: argparse.Namespace) -> None:
 def _wanted(chosen: argparse.Namespace) -> list[Any]:
     from c2s.paper import ablation, robustness, runs, settings
 
-    seeds = range(1, chosen.seeds + 1)
+    seeds = range(1, (chosen.seeds or (3 if chosen.all else 1)) + 1)
     datasets = chosen.dataset or ["mnist"]
     if chosen.all:
         return _everything(seeds)
@@ -89,13 +92,21 @@ def _wanted(chosen: argparse.Namespace) -> list[Any]:
 
 
 def _everything(seeds: range) -> list[Any]:
-    """The main methods on MNIST and News20, the two figures beside the tables, and the small CIFAR-10."""
-    from c2s.paper import ablation, robustness, runs
+    """Whole tables, the cheap ones first: News20, sets of human labels, the figures beside, MNIST, CIFAR-10."""
+    from c2s.paper import ablation, human, robustness, runs, settings
 
-    main = ("f-class2simi", "r-class2simi", "forward", "reweight", "revision", "ce", "mcl", "volmin", "prune")
-    found = runs.grid(["news20", "mnist"], [*SIX, PAIR], main, preset="best", seeds=seeds)
+    pairs = [name + end for name in settings.CORRECTED_PAIRS for end in ("", settings.EXACT)]
+    main = ["ce", "forward", "reweight", "revision", *pairs]
+    rest = [name for name in settings.METHODS if name not in main]
+    every = settings.METHODS
+    found = runs.grid(["news20"], [*SIX, PAIR], every, preset="best", seeds=seeds)
+    found += runs.grid(["labelme"], [human.MAJORITY, human.ONE_ANSWER], every, preset="best", seeds=seeds)
+    found += runs.grid(["hausa"], [human.RULES], every, preset="best", seeds=seeds)
+    found += runs.grid(["news20-tfidf"], SIX, main, preset="best", seeds=[1])
     found += ablation.build(["news20", "mnist"], preset="best", seeds=seeds)
-    found += robustness.build("mnist", ["sym-0.6"], preset="best", seeds=seeds)
-    return found + runs.grid(
-        ["cifar10-subset"], ["sym-0.4"], ["ce", "forward", "f-class2simi"], preset="best", seeds=seeds
-    )
+    found += robustness.build("news20", ["sym-0.4"], preset="best", seeds=seeds)
+    found += robustness.build("mnist", ["sym-0.6"], preset="best", seeds=[1])
+    found += runs.grid(["mnist"], [*SIX, PAIR], main, preset="best", seeds=seeds)
+    found += runs.grid(["mnist"], [*SIX, PAIR], rest, preset="best", seeds=[1])
+    noises = ["sym-0.4", "asym-0.4", *human.CIFAR10N]
+    return found + runs.grid(["cifar10-subset"], noises, main, preset="best", seeds=[1])

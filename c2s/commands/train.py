@@ -14,10 +14,10 @@ if TYPE_CHECKING:  # the help of a command must not wait for schemas
 
 METHODS = (  # as in c2s.config, which a test compares
     *("ce", "mcl", "forward", "reweight", "revision", "f-class2simi", "r-class2simi"),
-    *("volmin", "prune", "prune-class2simi"),
+    *("volmin", "prune", "prune-class2simi", "co-teaching", "jocor", "phuber-ce", "apl", "s2e", "auto"),
 )
 NETS = ("auto", "lenet", "lenet-5", "shake-shake-26", "resnet-56", "resnet-50", "mlp", "text")
-ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "volmin")
+ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "hoc", "volmin")
 
 
 def add(commands: Any) -> None:

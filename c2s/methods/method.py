@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from c2s import transition
+from c2s import droprates, transition
 from c2s.config import Correction
 from c2s.matrices import Matrix, TransitionModule
 
@@ -39,7 +39,7 @@ class Method(Protocol):
         """The matrix the loss sees, as a module that may learn it."""
 
     def loss(self, logits: Tensor, targets: Tensor, T: Tensor) -> Tensor:
-        """The mean loss of a batch."""
+        """The mean loss of a batch; of two nets, whose logits come as (2, b, c), the sum of both."""
 
 
 def kept_targets(evidence: Evidence) -> npt.NDArray[np.int64]:
@@ -65,3 +65,17 @@ def pair_form(correction: Correction, evidence: Evidence) -> Matrix:
         return transition.exact_form(evidence.T_c)
     T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
     return transition.averaged_form(T_s, evidence.classes)
+
+
+def hides_pairs(correction: Correction, evidence: Evidence) -> bool:
+    """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
+    if is_exact(correction, evidence):
+        return False
+    T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
+    return bool(T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP)
+
+
+def drop_rate(declared: float | None, evidence: Evidence) -> float:
+    """The share of rows that selection leaves out: as declared, or as many as T finds wrong."""
+    found = transition.noise_rates(evidence.T_c, evidence.priors).class_
+    return droprates.clipped(found if declared is None else declared)

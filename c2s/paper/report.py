@@ -76,7 +76,7 @@ def _comparison(group: Group, rows: list[results.Row], measure: str | None) -> t
 
 
 def _noises(dataset: str, rows: list[results.Row]) -> tuple[str, ...]:
-    printed = (cells.REAL,) if dataset == "clothing1m" else cells.NOISES
+    printed = (cells.REAL,) if dataset == "clothing1m" else cells.NOISES if cells.methods(dataset) else ()
     others = sorted({row["noise"] for row in rows} - {*printed, cells.CLEAN})
     return (*printed, *others)
 
@@ -99,6 +99,4 @@ def _note(dataset: str, methods: list[str], noises: tuple[str, ...]) -> str:
     notes = ["n: seeds. fell back: a run kept an earlier phase's model; the accuracy with it."]
     if any(cell is not None and cell.doubtful for cell in found):
         notes.append("? contradicts its neighbours in the paper.")
-    if absent := [method for method in methods if method not in settings.METHODS]:
-        notes.append(f"Not part of this library: {', '.join(absent)}.")
     return " ".join(notes)

@@ -16,6 +16,7 @@ import torch
 
 from c2s import (
     config,
+    data,
     errors,
     estimation,
     evaluation,
@@ -26,8 +27,10 @@ from c2s import (
     transition,
     workbench,
 )
-from c2s.paper import cells, groundwork, results, settings, sources, version
+from c2s.paper import cells, groundwork, human, results, settings, sources, version
+from c2s.paper.source import Source
 
+GIVEN = (*human.CIFAR10N, human.MAJORITY, human.ONE_ANSWER, human.RULES)  # labels that come with the data
 RESULTS = "results.jsonl"
 GROUNDWORK = "groundwork"  # may be deleted: it is trained again
 Told = Callable[["Run", results.Row | None], None]  # None: the run begins
@@ -47,8 +50,8 @@ class Run:
 
     @property
     def true_matrix(self) -> transition.Matrix | None:
-        """T_c of the noise that is added; nobody knows it where the labels were wrong already."""
-        if self.noise == cells.REAL:
+        """T_c of the noise that is added; there is none where the labels were wrong already."""
+        if self.noise in (cells.REAL, *GIVEN):
             return None
         return settings.matrix(self.noise, settings.recipe_of(self.dataset).classes)
 
@@ -96,7 +99,7 @@ def run_many(
     told: Told = lambda run, row: None,
 ) -> list[results.Row]:
     """Run what is not finished yet, one after the other; what another process is at is left to it."""
-    loaded: dict[str, sources.Source] = {}
+    loaded: dict[str, Source] = {}
     rows = []
     for run in runs:
         with _claimed(run, out) as claimed:
@@ -132,7 +135,7 @@ def _finished(run: Run, out: Path) -> results.Row | None:
 
 def run_cell(
     run: Run,
-    source: sources.Source,
+    source: Source,
     *,
     out: Path,
     device: str = "cpu",
@@ -162,11 +165,11 @@ def run_cell(
 
 
 def _outcome(
-    run: Run, source: sources.Source, folder: Path, *, device: str, report: training.Report
+    run: Run, source: Source, folder: Path, *, device: str, report: training.Report
 ) -> dict[str, Any]:
     part = source if run.subset is None else source.first(run.subset)
     T_c = run.true_matrix
-    y = part.y if T_c is None else noise.corrupt(part.y, T_c, rng=streams.numpy(run.seed, "flips"))
+    y = _labels(run, part)
 
     def probe(net: torch.nn.Module) -> dict[str, float]:
         return {"test": evaluation.accuracy(net, part.x_test, part.y_test, device)}
@@ -174,16 +177,31 @@ def _outcome(
     result = pipeline.run(part.labelled(y), run.config, folder, device=device, report=report, probe=probe)
     found = {
         "rows": len(y),
-        "noise_rate": float((y != part.y).mean()) if T_c is not None else None,
+        "noise_rate": float((y != part.y).mean()) if run.noise != cells.REAL else None,
         "accuracy": evaluation.accuracy(result.net, part.x_test, part.y_test, device),
         "estimator": result.estimator,
         "kept": result.kept,
         "notes": list(result.notes),
     }
-    return found | accuracies(result.history) | _estimate_errors(result.T_c, result.alternatives, T_c)
+    return (
+        found
+        | accuracies(result.history, result.kept)
+        | _estimate_errors(result.T_c, result.alternatives, T_c)
+    )
 
 
-def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
+def _labels(run: Run, part: Source) -> data.Labels:
+    """The labels that a run is trained with: the data's own, those that people gave, or noise added to the truth."""
+    if run.noise in GIVEN:
+        if run.noise not in part.given:
+            known = ", ".join(part.given) or "none"
+            raise errors.InvalidConfig(f"{run.dataset} has no labels {run.noise!r}: {known}")
+        return part.given[run.noise]
+    T_c = run.true_matrix
+    return part.y if T_c is None else noise.corrupt(part.y, T_c, rng=streams.numpy(run.seed, "flips"))
+
+
+def accuracies(history: list[dict[str, Any]], kept: str = "stage2") -> dict[str, Any]:
     """Test accuracy of stage 1's model, and of the method's own: the epoch it keeps, the best and the last one.
 
     Best on noisy validation is the paper's rule. The method's own epochs count even where the run fell back to an
@@ -191,7 +209,8 @@ def accuracies(history: list[dict[str, Any]]) -> dict[str, Any]:
     """
     tested = [entry for entry in history if "test" in entry]
     stage1 = [entry for entry in tested if entry["phase"] == "stage1"]
-    own = [entry for entry in tested if entry["phase"] == tested[-1]["phase"]]
+    last = kept if kept.startswith("stage2") else tested[-1]["phase"]  # `auto` trains several, and keeps one
+    own = [entry for entry in tested if entry["phase"] == last]
     return {
         "accuracy_own": next(entry["test"] for entry in own if entry["kept"]),
         "accuracy_best": max(own, key=lambda entry: float(entry["accuracy"]))["test"],  # the first of equals

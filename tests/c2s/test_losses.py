@@ -78,6 +78,16 @@ GOLDEN_BASELINES = {
     "forward_T2": lambda z, y: losses.forward(z, y, tensor(BASELINES["T2"])),
     "backward_T2": lambda z, y: losses.backward(z, y, tensor(BASELINES["T2"])),
     "reweight_T2_vectorised": lambda z, y: losses.reweight(z, y, tensor(BASELINES["T2"]), **NO_CAP),
+    "phuber_ce_tau2": lambda z, y: losses.phuber(z, y, tau=2.0),
+    "phuber_ce_tau10": lambda z, y: losses.phuber(z, y, tau=10.0),
+    "phuber_ce_tau2_logits_x4": lambda z, y: losses.phuber(z, y, tau=2.0),
+    "phuber_ce_tau10_logits_x4": lambda z, y: losses.phuber(z, y, tau=10.0),
+    "nce": lambda z, y: losses.apl(z, y, passive="mae", alpha=1.0, beta=0.0),
+    "rce": lambda z, y: losses.apl(z, y, passive="rce", alpha=0.0, beta=1.0),
+    "mae_reduced": lambda z, y: losses.apl(z, y, passive="mae", alpha=0.0, beta=1.0),
+    "nce+rce_a10_b0.1": lambda z, y: losses.apl(z, y, passive="rce", alpha=10.0, beta=0.1),
+    "nce+rce_a1_b10": lambda z, y: losses.apl(z, y, passive="rce", alpha=1.0, beta=10.0),
+    "nce+mae_a1_b10": lambda z, y: losses.apl(z, y, passive="mae", alpha=1.0, beta=10.0),
     "l2c_mcl_eps1e-7": lambda z, y: losses.mcl(z, y, eps=1e-7),
     "l2c_kcl_margin2": lambda z, y: losses.kcl(z, y),
 }
@@ -86,7 +96,8 @@ GOLDEN_BASELINES = {
 @pytest.mark.parametrize("name", GOLDEN_BASELINES)
 def test_baseline_losses_and_gradient_norms_are_the_golden_ones(name):
     y = torch.tensor(BASELINES["labels"])
-    loss, gradient = evaluated(GOLDEN_BASELINES[name], tensor(BASELINES["logits_net1"]), y)
+    steep = 4.0 if name.endswith("_x4") else 1.0
+    loss, gradient = evaluated(GOLDEN_BASELINES[name], steep * tensor(BASELINES["logits_net1"]), y)
     golden = BASELINES["results"][name]
     assert_same(
         (loss, gradient.norm()), (tensor(golden["loss"]), tensor(golden["grad_l2"][0])), tolerance=1e-9

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import config, matrices, noise, transition
+from c2s import config, defaults, droprates, errors, losses, matrices, noise, shape, transition
 from c2s.methods import choice
 from c2s.methods.method import LEFT_OUT, Evidence
 
 KINDS = typing.get_args(typing.get_args(config.MethodConfig)[0])
+CURVE = (0.5,) * 12
+BUILT = [kind() for kind in KINDS if kind not in (config.S2E, config.Auto)] + [config.S2E(curve=CURVE)]
+TWO_NETS = (config.CoTeaching, config.JoCoR, config.S2E)
 C = 5
 
 
@@ -19,15 +22,16 @@ def evidence(T_c: np.ndarray | None = None) -> Evidence:
     return Evidence(y, noise.symmetric(C, 0.4) if T_c is None else T_c, np.full(C, 1 / C), suspects)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind().name)
-def test_every_method_answers_the_three_questions(kind):
-    method, facts = choice.build(kind()), evidence()
+@pytest.mark.parametrize("chosen", BUILT, ids=lambda chosen: chosen.name)
+def test_every_method_answers_the_three_questions(chosen):
+    method, facts = choice.build(chosen), evidence()
     targets = method.targets(facts)
     assert targets.shape == facts.y.shape
     T = method.transition(facts)
-    logits = torch.randn(40, C, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    nets = (2,) if isinstance(chosen, TWO_NETS) else ()
+    logits = torch.randn(*nets, 40, C, generator=torch.Generator().manual_seed(0), requires_grad=True)
     used = torch.from_numpy(np.flatnonzero(targets != LEFT_OUT))
-    loss = method.loss(logits[used], torch.from_numpy(targets)[used], T())
+    loss = method.loss(logits[..., used, :], torch.from_numpy(targets)[used], T())
     loss.backward()
     assert torch.isfinite(loss)
     assert logits.grad is not None
@@ -81,6 +85,17 @@ def test_the_paper_s_correction_serves_symmetric_noise_and_the_exact_one_pair_fl
     np.testing.assert_allclose(exact, flips @ flips.T, atol=1e-7)
 
 
+def test_forward_beside_pairs_is_weighted_by_the_batch():
+    facts, logits = evidence(), torch.randn(40, C, generator=torch.Generator().manual_seed(0))
+    y = torch.from_numpy(facts.y)
+    found = {}
+    for weight in (0.0, 1.0):
+        method = choice.build(config.ForwardSimi(forward=weight))
+        found[weight] = method.loss(logits, y, method.transition(facts)())
+    T = torch.tensor(facts.T_c, dtype=torch.float32)
+    torch.testing.assert_close(found[1.0] - found[0.0], 2 / 40 * losses.forward(logits, y, T))
+
+
 @pytest.mark.parametrize("correction", ["similarity", "exact"])
 def test_a_correction_that_is_asked_for_is_used(correction):
     flips = noise.pair_flip(C, 0.45)
@@ -105,3 +120,27 @@ def test_a_revised_matrix_keeps_its_rows_distributions():
     revised = T().detach()
     assert (revised >= 0).all()
     torch.testing.assert_close(revised.sum(1), torch.ones(3))
+
+
+@pytest.mark.parametrize("name", ["co-teaching", "jocor"])
+def test_as_many_rows_are_dropped_as_the_matrix_finds_wrong_unless_declared(name):
+    found = choice.build(config.TrainConfig.parse({"method": name}).method).transition(evidence())
+    declared = choice.build(config.TrainConfig.parse({"method": {"name": name, "drop_rate": 0.1}}).method)
+    late = droprates.Moment(9, 10)
+    assert float(found(late)) == pytest.approx(0.4)
+    assert float(declared.transition(evidence())(late)) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("chosen", [config.S2E(), config.Auto()])
+def test_what_is_still_to_be_chosen_is_not_built(chosen):
+    with pytest.raises(errors.InvalidConfig, match="before anything is built"):
+        choice.build(chosen)
+
+
+@pytest.mark.parametrize(
+    ("classes", "passive", "weights"), [(10, "rce", (1, 1)), (100, "rce", (10, 0.1)), (100, "mae", (10, 1))]
+)
+def test_the_weights_of_apl_follow_the_class_count(classes, passive, weights):
+    chosen = config.TrainConfig.parse({"method": {"name": "apl", "passive": passive}})
+    method = defaults.resolve(chosen, shape.Shape(kind="vectors", classes=classes, width=3), 1000).method
+    assert (method.alpha, method.beta) == weights

@@ -103,7 +103,7 @@ def test_tables_are_printed_and_written_as_markdown(tmp_path: Path) -> None:
     written = (tmp_path / "tables.md").read_text(encoding="utf-8")
     assert "| method | sym-0.2 |" in written
     assert "97.00 (n=1)<br>paper 96.89 ± 0.49<br>gap +0.11" in written
-    assert "Not part of this library: co-teaching" in written
+    assert "? contradicts its neighbours" in written
 
 
 def test_datasets_can_be_chosen_whether_run_or_not() -> None:

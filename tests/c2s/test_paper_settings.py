@@ -34,7 +34,7 @@ def test_every_preset_is_a_config_for_every_dataset_and_method(
     preset: str, dataset: str, method: str
 ) -> None:
     chosen = settings.build(preset, dataset, method, seed=3)
-    assert chosen.method.name == method
+    assert chosen.method.name == method.removesuffix(settings.EXACT)
     assert chosen.seed == 3
     assert chosen.validation == 0.1
     assert config.TrainConfig.parse(chosen.model_dump(mode="json")) == chosen
@@ -95,4 +95,14 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(errors.InvalidConfig, match="none of the paper's datasets"):
         settings.build("paper", "imagenet", "ce", seed=1)
     with pytest.raises(errors.InvalidConfig, match="method"):
-        settings.build("paper", "mnist", "co-teaching", seed=1)
+        settings.build("paper", "mnist", "dividemix", seed=1)
+
+
+def test_losses_get_their_authors_weights_by_dataset() -> None:
+    apl = settings.build("best", "mnist", "apl", seed=1)
+    assert (apl.method.alpha, apl.method.beta, apl.stage2.clip_norm) == (1.0, 10.0, 5.0)
+    assert settings.build("best", "cifar10-subset", "phuber-ce", seed=1).method.tau == 2.0
+
+
+def test_a_pair_method_can_be_held_to_the_exact_correction() -> None:
+    assert settings.build("paper", "mnist", "f-class2simi-exact", seed=1).method.correction == "exact"

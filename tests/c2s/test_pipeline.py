@@ -24,6 +24,7 @@ from c2s import (
     streams,
     training,
     transition,
+    trials,
     workbench,
 )
 
@@ -59,14 +60,17 @@ def settings(**more) -> config.TrainConfig:
 METHODS = ["ce", "mcl", "forward", "reweight", "revision", "f-class2simi", "r-class2simi", "volmin", "prune"]
 
 
-@pytest.mark.parametrize("method", [*METHODS, "prune-class2simi"])
+SELECTING = ["prune-class2simi", "co-teaching", "jocor", "phuber-ce", "apl", "s2e"]
+
+
+@pytest.mark.parametrize("method", [*METHODS, *SELECTING])
 def test_every_method_learns_the_clean_classes(tmp_path, method):
     dataset, x, truth = clusters(1500)
     found = pipeline.run(dataset, settings(method=method), tmp_path / "run")
     assert evaluation.accuracy(found.net, x, truth) > 0.93
     assert estimation.error(found.T_c, TRUE_T) < 0.05
     assert found.rates.similarity < found.rates.class_ == pytest.approx(0.4, abs=0.07)
-    assert set(found.alternatives) >= {"anchors", "mean-posterior", "dual-t", "confident-joint"}
+    assert set(found.alternatives) >= {"hoc", "anchors", "mean-posterior", "dual-t", "confident-joint"}
 
 
 def test_the_same_seed_gives_the_same_model(tmp_path):
@@ -78,6 +82,14 @@ def test_the_same_seed_gives_the_same_model(tmp_path):
     np.testing.assert_array_equal(one.T_c, two.T_c)
 
 
+def test_a_search_makes_the_trials_that_were_foretold(tmp_path):
+    dataset, _, _ = clusters(300)
+    chosen = settings(method={"name": "s2e", "candidates": 3, "generations": 1})
+    found = pipeline.run(dataset, chosen, tmp_path / "run")
+    tried = {e["phase"]: e["epoch"] + 1 for e in found.history if e["phase"].startswith("search")}
+    assert tried == trials.epochs(chosen.method, 4)
+
+
 class Stop(Exception):
     pass
 
@@ -87,11 +99,23 @@ def every_epoch(monkeypatch):
     monkeypatch.setattr(training, "SAVE_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_run_stopped_at_random_epochs_ends_where_the_undisturbed_one_does(tmp_path, every_epoch, seed):
+@pytest.mark.parametrize(
+    ("seed", "method"),
+    [
+        (0, "revision"),
+        (1, "revision"),
+        (2, "co-teaching"),
+        (3, "jocor"),
+        (4, {"name": "s2e", "candidates": 2}),
+    ],
+)
+def test_a_run_stopped_at_random_epochs_ends_where_the_undisturbed_one_does(
+    tmp_path, every_epoch, seed, method
+):
     dataset, _, _ = clusters(400)
+    folds = {"posteriors": "k-fold", "folds": 2, "estimator": "volmin"}
     chosen = settings(
-        transition={"posteriors": "k-fold", "folds": 2, "estimator": "volmin"}, method="revision"
+        transition=folds if method == "revision" else {"posteriors": "in-sample"}, method=method
     )
     rng = np.random.default_rng(seed)
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from c2s import batches, checkpoint, config, errors, evaluation, schedule, training
+from c2s import batches, checkpoint, config, errors, evaluation, schedule, step, training
 from c2s.matrices import Fixed, Learnt
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.volmin import VolMin
@@ -194,8 +194,8 @@ def test_the_average_reaches_the_last_step_of_an_epoch(monkeypatch):
     monkeypatch.setattr(training.Trainee, "follow", lambda self, decay: decays.append(decay))
     chosen = phase(epochs=2, ema=0.5, batch_size=36)
     fit(chosen)
-    assert chosen.steps % training.AVERAGE_STEPS  # else the test shows nothing
-    exponents = np.round(np.log(decays[-math.ceil(chosen.steps / training.AVERAGE_STEPS) :]) / np.log(0.5))
+    assert chosen.steps % step.AVERAGE_STEPS  # else the test shows nothing
+    exponents = np.round(np.log(decays[-math.ceil(chosen.steps / step.AVERAGE_STEPS) :]) / np.log(0.5))
     assert exponents.sum() == chosen.steps  # each step of the last epoch is in the average once
 
 

@@ -3,7 +3,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from c2s import config, data, errors, training, workbench
+from c2s import config, data, errors, folders, training, workbench
 from c2s.nets import choice
 
 IMAGES = data.from_arrays(np.zeros((8, 32, 32, 3), np.uint8), np.arange(8) % 2)
@@ -46,3 +46,16 @@ def test_the_same_stream_gives_the_same_weights_and_another_gives_others(tmp_pat
     one, same, other = (made.fresh_net(name).state_dict()["body.head.weight"] for name in ("x", "x", "y"))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
+
+
+def test_a_run_that_older_source_began_is_taken_up(tmp_path):
+    bench(tmp_path / "run", "lenet", None)
+    marker = tmp_path / "run" / "run" / "run.json"
+    older = folders.read_json(marker)
+    del older["config"]["stage1"]["elr"], older["config"]["stage2"]["mixup"]
+    marker.unlink()
+    folders.write_json(marker, older)
+    (tmp_path / "run" / "stage1" / "epoch-00001").mkdir(parents=True)
+    bench(tmp_path / "run", "lenet", None)
+    with pytest.raises(errors.InvalidConfig, match="another net"):
+        bench(tmp_path / "run", "lenet-5", None)

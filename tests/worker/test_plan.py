@@ -17,6 +17,23 @@ def test_the_plan_holds_every_training_of_the_pipeline_in_order():
     assert steps(wanted(3, transition={"matrix": [[0.9, 0.1], [0.2, 0.8]]})) == ["stage1", "stage2"]
 
 
+def test_the_search_of_s2e_is_part_of_the_plan():
+    found = steps(wanted(3, method={"name": "s2e", "candidates": 2, "generations": 1}))
+    trials = ["search-1-brief-1", "search-1-brief-2", "search-1-longer-1"]
+    assert found == ["stage1", *trials, "stage2"]
+    assert {plan.phase_of(step) for step in trials} == {"stage2"}
+
+
+def test_the_methods_that_auto_tries_are_part_of_the_plan():
+    found = steps(wanted(3, method="auto"))
+    assert found[-3:] == ["stage2-jocor", "stage2-forward", "stage2-f-class2simi"]
+
+
+def test_two_nets_count_twice():
+    told = plan.Plan(wanted(4, method="co-teaching"))
+    assert told.training("stage1", 1.0) == pytest.approx(plan.TRAINING / 3)
+
+
 def test_the_fraction_rises_from_nought_to_one_through_all_phases():
     chosen = wanted(4, transition={"posteriors": "k-fold", "folds": 2})
     told = plan.Plan(chosen)

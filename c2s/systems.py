@@ -1,0 +1,147 @@
+"""What each method is asked to do: one frozen config a method, and the union that a request names one of.
+
+Defaults are the paper's or the authors' where a comment says so, and ours otherwise; `None` is chosen from the data.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from c2s import schema
+from c2s.schema import Config
+
+Share = Annotated[float, Field(ge=0, le=0.99)]
+Correction = Literal[
+    "auto", "similarity", "exact"
+]  # auto: exact where T_s would average unlike classes together
+
+
+class CrossEntropy(Config):
+    name: Literal["ce"] = "ce"
+
+
+class Mcl(Config):
+    name: Literal["mcl"] = "mcl"
+    diagonal: NonNegativeFloat = 1.0  # weight of a row's pair with itself; 0 drops it
+
+
+class Forward(Config):
+    name: Literal["forward"] = "forward"
+
+
+class Reweight(Config):
+    name: Literal["reweight"] = "reweight"
+    max_weight: PositiveFloat = 10.0  # ours: a bound on the importance weight
+
+
+class Revision(Config):
+    name: Literal["revision"] = "revision"
+    max_weight: PositiveFloat = 10.0
+    epochs: PositiveInt | None = None  # of the last phase, in which T is revised; None: as many as stage 2
+    learning_rate: PositiveFloat = 3e-5  # of T; the authors' 5e-7 with their accumulation undone
+
+
+class ForwardSimi(Config):
+    name: Literal["f-class2simi"] = "f-class2simi"
+    correction: Correction = "auto"
+    diagonal: NonNegativeFloat = 1.0  # the authors keep a row's pair with itself
+    forward: NonNegativeFloat = 0.0  # ours: weight of Forward's loss beside the pairs'; at 1 both pull alike
+
+
+class ReweightSimi(Config):
+    name: Literal["r-class2simi"] = "r-class2simi"
+    correction: Correction = "auto"
+    diagonal: NonNegativeFloat = 1.0
+    max_weight: PositiveFloat = 10.0  # ours: a bound on the importance weight
+
+
+class VolMin(Config):
+    name: Literal["volmin"] = "volmin"
+    learning_rate: PositiveFloat = 0.01  # of T
+    volume: NonNegativeFloat = 1e-4  # weight of log |det T|
+
+
+class Prune(Config):
+    name: Literal["prune"] = "prune"
+
+
+class PruneSimi(Config):
+    name: Literal["prune-class2simi"] = "prune-class2simi"
+    diagonal: NonNegativeFloat = 1.0
+
+
+class CoTeaching(Config):
+    """Two nets, each trained on the rows that the other finds easiest."""
+
+    name: Literal["co-teaching"] = "co-teaching"
+    drop_rate: Share | None = None  # share of rows left out in the end; None: as many as T finds wrong
+    ramp: PositiveInt | None = None  # epochs until then; None: the authors' 10, or half of a shorter stage
+    exponent: PositiveFloat = 1.0
+
+
+class JoCoR(Config):
+    """Two nets that must agree, both trained on the rows that are easiest for the two together."""
+
+    name: Literal["jocor"] = "jocor"
+    drop_rate: Share | None = None
+    ramp: PositiveInt | None = None
+    exponent: PositiveFloat = 1.0
+    agreement: Annotated[float, Field(ge=0, le=1)] = (
+        0.9  # the authors' advice for CIFAR-10, not their code's 0.1
+    )
+
+
+class PHuber(Config):
+    """Cross-entropy whose gradient is bounded by a tangent below a probability of 1 / tau."""
+
+    name: Literal["phuber-ce"] = "phuber-ce"
+    tau: Annotated[float, Field(gt=1)] = 10.0  # the authors' for MNIST and CIFAR-100; 2 for CIFAR-10
+
+
+class Apl(Config):
+    """A loss that is normalised (NCE) and one that is bounded (RCE or MAE), weighted."""
+
+    name: Literal["apl"] = "apl"
+    passive: Literal["rce", "mae"] = "rce"
+    alpha: NonNegativeFloat | None = None  # of NCE; None: the authors' by the number of classes, 1 or 10
+    beta: NonNegativeFloat | None = None  # of the other; None: 1, and 0.1 (RCE) or 1 (MAE) for many classes
+
+
+Curve = Annotated[tuple[float, ...], Field(min_length=12, max_length=12)]
+
+
+class S2E(Config):
+    """Co-teaching whose drop rate over the epochs is searched, judged by noisy validation."""
+
+    name: Literal["s2e"] = "s2e"
+    candidates: Annotated[int, Field(ge=2, le=64)] = 6  # curves tried in a generation
+    generations: Annotated[int, Field(ge=1, le=16)] = 2
+    curve: Curve | None = None  # the authors' twelve parameters; None: searched
+
+
+class Auto(Config):
+    """A few methods that suit what stage 1 found are trained, and noisy rows held out choose; the card says which."""
+
+    name: Literal["auto"] = "auto"
+
+
+MethodConfig = Annotated[
+    CrossEntropy
+    | Mcl
+    | Forward
+    | Reweight
+    | Revision
+    | ForwardSimi
+    | ReweightSimi
+    | VolMin
+    | Prune
+    | PruneSimi
+    | CoTeaching
+    | JoCoR
+    | PHuber
+    | Apl
+    | S2E
+    | Auto,
+    Field(discriminator="name"),
+    BeforeValidator(schema.by_name),
+]
