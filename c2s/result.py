@@ -21,6 +21,8 @@ from c2s import (
     estimation,
     evaluation,
     export,
+    intervals,
+    streams,
     transition,
 )
 from c2s.findings import Findings
@@ -57,14 +59,16 @@ def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
     """What is known of the labels before stage 2; a method that learns T supersedes it."""
     known = found.evidence
     matrices = _matrices(known.T_c, known.priors, found.estimator, found.alternatives)
+    matrices["interval"] = None if found.bounds is None else found.bounds.plain()
     return {"labels": list(bench.dataset.labels), "transition": matrices}
 
 
 def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
-    T_c, estimator = found.evidence.T_c, found.estimator
+    T_c, estimator, bounds = found.evidence.T_c, found.estimator, found.bounds
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
+        bounds = intervals.sampled(T_c, bench.dataset.y, rng=streams.numpy(bench.config.seed, "intervals"))
     counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     priors = transition.clean_priors(T_c, counts)
     about = transition.learnability(T_c, priors)
@@ -79,6 +83,7 @@ def publish(bench: Workbench, found: Findings, kept: Fitted, *, hidden: bool) ->
     honest = _calibration(bench, kept, T_c)
     net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
     card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
+    card["transition"]["interval"] = None if bounds is None else bounds.plain()
     card["calibration"] = honest.plain()
     folder = bench.folder / "model"
     if not folder.exists():
