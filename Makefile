@@ -6,7 +6,7 @@ SHELL := /bin/bash
 # strict: a package that could not be looked up is a failure, not a pass
 AUDIT = .venv/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down test check format bench bench-serve faults scale celery56 images stack load paper audit clean
+.PHONY: help setup demo up down test check format bench bench-serve bench-issues faults scale celery56 images stack load paper audit clean
 # the service that these commands start keeps its state here, not in the user's home
 export C2S_HOME ?= $(CURDIR)/.c2s
 
@@ -63,6 +63,14 @@ bench-serve: setup .venv/serve/ready ## predictions over HTTP against LitServe, 
 	@test -x .venv/serve/bin/python || $(BIN)/python -m venv .venv/serve
 	-.venv/serve/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock torch==2.13.0 litserve==0.2.19 uvloop httptools safetensors && touch $@
 	-.venv/serve/bin/pip install --quiet --disable-pip-version-check torch==2.13.0 bentoml==1.4.39
+
+bench-issues: setup .venv/issues/ready ## wrong labels found and put right against gold, beside cleanlab
+	PYTHONPATH=tests/bench $(BIN)/python tests/bench/issues.py
+
+.venv/issues/ready: requirements.lock
+	@test -x .venv/issues/bin/python || $(BIN)/python -m venv .venv/issues
+	.venv/issues/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock cleanlab==2.9.0
+	@touch $@
 
 faults: setup ## kill, freeze, cut and fill everything while jobs run; prints what became of them
 	C2S_TEST_EXAMPLES=300 $(BIN)/python -m pytest tests/app/core/test_life_model.py

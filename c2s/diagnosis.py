@@ -1,6 +1,7 @@
 """The noise report: what the posteriors of a run say about its labels, gathered; pure, and without torch.
 
-The parts have files of their own: `intervals` (how far T_c may be off), `advice` (which method suits it).
+The parts have files of their own: `intervals` (how far T_c may be off), `advice` (which method suits it), `issues`
+(which labels are wrong).
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from c2s import config, estimation, intervals, streams, transition
+from c2s import config, estimation, intervals, issues, streams, transition
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,3 +58,9 @@ def _reader(estimator: str, chosen: config.Estimate | config.Given) -> intervals
         case "dual-t":
             return lambda P, y: estimation.dual_t(P, y, percentile).T
     return None
+
+
+def judge(T_c: transition.Matrix, seen: Seen) -> tuple[issues.Judged, bool]:
+    """Every label judged, and whether T_c was trusted with the order."""
+    trusted = issues.trusts(seen.posterior, seen.y)
+    return issues.judge(seen.posterior, seen.y, T_c, trusted=trusted), trusted

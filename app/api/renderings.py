@@ -65,9 +65,16 @@ def _csv(table: Table) -> str:
 
 
 def _npz(table: Table) -> bytes:
-    """Arrays without pickles: names are text of fixed width."""
-    arrays = {"matrix": table.matrix, "priors": table.priors, "classes": np.array(table.classes)}
-    arrays |= {} if table.interval is None else {"interval": table.interval}
+    """Arrays without pickles: names are text of fixed width, an interval that is not known is NaN."""
     file = io.BytesIO()
-    np.savez(file, allow_pickle=False, orientation=np.array(table.orientation), **arrays)
+    unknown = np.full((*table.matrix.shape, 2), np.nan)
+    np.savez(
+        file,
+        allow_pickle=False,
+        matrix=table.matrix,
+        interval=unknown if table.interval is None else table.interval,
+        priors=table.priors,
+        classes=np.array(table.classes),
+        orientation=np.array(table.orientation),
+    )
     return file.getvalue()
