@@ -6,7 +6,7 @@ SHELL := /bin/bash
 # strict: a package that could not be looked up is a failure, not a pass
 AUDIT = .venv/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down test check format bench bench-serve bench-auto faults scale celery56 images stack load paper audit clean
+.PHONY: help setup demo up down test check format bench bench-serve bench-auto bench-issues faults scale celery56 images stack load paper audit clean
 # the service that these commands start keeps its state here, not in the user's home
 export C2S_HOME ?= $(CURDIR)/.c2s
 
@@ -68,9 +68,13 @@ bench-auto: setup .venv/cleanlab/ready ## how much `method: auto` loses against 
 	$(BIN)/python tests/bench/auto.py
 	$(BIN)/python tests/bench/auto_speed.py
 
+bench-issues: setup .venv/cleanlab/ready ## wrong labels found and put right against gold, beside cleanlab
+	PYTHONPATH=tests/bench $(BIN)/python tests/bench/issues.py
+
 .venv/cleanlab/ready: requirements.lock
 	@test -x .venv/cleanlab/bin/python || $(BIN)/python -m venv .venv/cleanlab
-	.venv/cleanlab/bin/pip install --quiet --disable-pip-version-check cleanlab==2.9.0 scikit-learn==1.9.1 && touch $@
+	.venv/cleanlab/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock cleanlab==2.9.0
+	@touch $@
 
 faults: setup ## kill, freeze, cut and fill everything while jobs run; prints what became of them
 	C2S_TEST_EXAMPLES=300 $(BIN)/python -m pytest tests/app/core/test_life_model.py

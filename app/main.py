@@ -24,6 +24,7 @@ from app.api import (
     exports,
     guard,
     health,
+    issues,
     jobs,
     keys,
     lookup,
@@ -48,7 +49,7 @@ from app.core.settings import Settings
 log = structlog.get_logger("c2s")
 ENCODERS = 2  # large questions that are read at once
 MODELS = (models, aliases, exports)
-RESULTS = (transitions, results)
+RESULTS = (transitions, issues, results)
 WATCHED = (health, metrics)
 ACCESS = (keys, projects, audit, sessions)
 READERS = 2  # small files that are read at once, each in a process of its own

@@ -35,6 +35,8 @@ class ConfidentJoint(Estimated):
     joint: transition.Matrix  # (c, c)  P(clean = i, noisy = j); columns sum to the noisy shares
     likely: Labels  # (n,)    the class a row counts as; predicted class where none is confident
     suspects: NDArray[np.bool_]  # (n,)  rows counted off the diagonal
+    counted: NDArray[np.bool_]  # (n,)  rows that reach a threshold
+    scale: transition.Vector  # (c,)    what calibrates the columns
 
 
 def anchors(P: Posterior, percentile: float | None = 97.0, *, adapt: bool = True) -> Estimated:
@@ -112,7 +114,7 @@ def confident_joint(P: Posterior, y: LabelsIn) -> ConfidentJoint:
     joint = counted * scale[None, :] / len(y)  # (c, c)
     plain = _normalised(joint)
     suspects = confident & (likely != y)
-    return ConfidentJoint(plain.T, plain.flagged, joint, likely, suspects)
+    return ConfidentJoint(plain.T, plain.flagged, joint, likely, suspects, confident, scale)
 
 
 def _thresholds(P: Posterior, y: Labels) -> transition.Vector:

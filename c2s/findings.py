@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from c2s import config, consensus, data, estimation, evaluation, folders, transition
+from c2s import config, consensus, data, diagnosis, estimation, evaluation, folders, intervals, transition
 from c2s.matrices import Matrix
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.method import Evidence
@@ -37,6 +37,7 @@ class Findings:
     alternatives: dict[str, Matrix]
     flagged: tuple[int, ...]  # classes without evidence: their row is the identity
     start: Fitted  # the phase whose net stage 2 starts from
+    bounds: intervals.Intervals | None = None  # of T_c; None: it was given
 
 
 def study(bench: Workbench, stage1: Fitted) -> Findings:
@@ -56,7 +57,11 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     priors = _priors(T_c, y, estimates.get(estimator))
     evidence = Evidence(y, T_c, priors, joint.suspects)
     flagged = estimates[estimator].flagged if estimator in estimates else ()
-    return Findings(estimator, evidence, alternatives, flagged, start)
+    seen = diagnosis.Seen(posterior, y, bench.config.transition, fold_numbers(bench), bench.config.seed)
+    if seen.held_out_only:
+        seen = seen.only(bench.holdout)
+    bounds = diagnosis.intervals_of(estimator, T_c, seen)
+    return Findings(estimator, evidence, alternatives, flagged, start, bounds)
 
 
 def _priors(T_c: Matrix, y: data.Labels, found: estimation.Estimated | None) -> npt.NDArray[np.float64]:
@@ -108,6 +113,16 @@ def _cross_fit(bench: Workbench, posterior: npt.NDArray[np.float64], *, folds: i
             rows=seen,
         )
         posterior[unseen] = evaluation.posterior(fitted.net, bench.source, unseen)
+
+
+def fold_numbers(bench: Workbench) -> data.Labels | None:
+    """The fold whose net judged each row, -1 for rows held out; None where stage 1 judged all."""
+    chosen = bench.config.transition
+    if not isinstance(chosen, config.Estimate) or chosen.posteriors != "k-fold":
+        return None
+    numbers = np.full(len(bench.dataset), -1, dtype=np.int64)
+    numbers[bench.train] = data.folds(bench.dataset.y[bench.train], chosen.folds, seed=bench.config.seed)
+    return numbers
 
 
 def _estimates(

@@ -19,18 +19,24 @@ from c2s import (
     config,
     data,
     defaults,
+    diagnosis,
     estimation,
     evaluation,
     export,
+    folders,
+    intervals,
+    reviews,
+    streams,
     transition,
 )
-from c2s.findings import Findings
+from c2s.findings import Findings, fold_numbers
 from c2s.matrices import Matrix
 from c2s.nets import classifier
 from c2s.training import Fitted
 from c2s.workbench import Workbench
 
 FEW_ROWS = 20  # of a class: below, its row of T_c rests on a handful of labels
+REPORT = "report.json"  # beside the judged labels
 TRIED = 64  # rows that the exported graph must answer as the net does
 NAMED = 10  # classes a note lists before it counts the rest
 
@@ -58,6 +64,7 @@ def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
     """What is known of the labels before stage 2; a method that learns T supersedes it."""
     known = found.evidence
     matrices = _matrices(known.T_c, known.priors, found.estimator, found.alternatives)
+    matrices["interval"] = None if found.bounds is None else found.bounds.plain()
     return {"labels": list(bench.dataset.labels), "transition": matrices}
 
 
@@ -66,10 +73,12 @@ def publish(
 ) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
     T_c, priors, estimator = found.evidence.T_c, found.evidence.priors, found.estimator
+    bounds = found.bounds
     counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
         priors = transition.clean_priors(T_c, counts)
+        bounds = intervals.sampled(T_c, bench.dataset.y, rng=streams.numpy(bench.config.seed, "intervals"))
     about = transition.learnability(T_c, priors)
     notes = (
         *_kept_note(bench, kept, hidden=hidden),
@@ -83,8 +92,10 @@ def publish(
     honest = _calibration(bench, kept, T_c)
     net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
     card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
+    card["transition"]["interval"] = None if bounds is None else bounds.plain()
     card["calibration"] = honest.plain()
     card["chosen"] = None if choice is None else choice.plain()
+    _review(bench, T_c)
     folder = bench.folder / "model"
     if not folder.exists():
         checkpoint.save_model(folder, net, card, _graph(bench, net))
@@ -103,6 +114,25 @@ def publish(
         card=cards.load(folder),
         folder=folder,
     )
+
+
+def _review(bench: Workbench, T_c: Matrix) -> None:
+    """Leave beside the model what stage 1 and T_c say of every label."""
+    folder = bench.folder / "result"
+    if folder.exists():
+        return
+    dataset, posterior = (
+        bench.dataset,
+        np.load(bench.folder / "posterior" / "posterior.npy", allow_pickle=False),
+    )
+    seen = diagnosis.Seen(
+        posterior, dataset.y, bench.config.transition, fold_numbers(bench), bench.config.seed
+    )
+    judged, trusted = diagnosis.judge(T_c, seen)
+    with folders.whole(folder) as part:
+        reviews.save(part / reviews.FILE, dataset.ids, dataset.classes, dataset.y, judged)
+        report = {"out_of_sample": seen.folds is not None, "order": "margin and T_c" if trusted else "odds"}
+        folders.write_json(part / REPORT, report)
 
 
 def _calibration(bench: Workbench, kept: Fitted, T_c: Matrix) -> calibration.Calibration:

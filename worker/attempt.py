@@ -148,7 +148,8 @@ def prepare(folder: Path, chosen: config.TrainConfig) -> None:
     if not same:  # its batches were larger, or it never began
         shutil.rmtree(folder, ignore_errors=True)
     elif not whole(folder / "model"):
-        shutil.rmtree(folder / "model", ignore_errors=True)
+        for outcome in ("model", "result"):
+            shutil.rmtree(folder / outcome, ignore_errors=True)
 
 
 def whole(model: Path) -> bool:

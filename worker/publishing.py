@@ -25,6 +25,7 @@ def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> No
         return
     name = ids.new("mdl")
     key = saving.meanwhile(hold, lambda: store.keep_model(claim.job_id, claim.fence))
+    labels = saving.meanwhile(hold, lambda: store.keep_outcome(claim.job_id, claim.fence, "result"))
 
     def write(tx: Session) -> None:  # a fresh row each time: it may take several transactions
         model = Model(
@@ -35,7 +36,8 @@ def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> No
             sha256=card["sha256"],
             card=summary(card),
         )
-        claims.succeed(tx, claim, {"model_id": name, "sha256": card["sha256"], **summary(card)}, model)
+        told = {"model_id": name, "sha256": card["sha256"], "labels": labels, **summary(card)}
+        claims.succeed(tx, claim, told, model)
 
     hold.settle(write)
     log.info("published", model_id=name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,6 +50,64 @@ def stream(path: Path, form: Form) -> Iterator[bytes]:
     from pyarrow import parquet
 
     return _rendered(parquet.ParquetFile(path), _lines if form == "jsonl" else _rows, form)
+
+
+def tables(made: Iterator[pa.Table], form: Form) -> Iterator[bytes]:
+    """Tables of plain columns in a form, each sent when it is made; there is at least one."""
+    if form == "parquet":
+        yield from _parquet(made)
+        return
+    for place, table in enumerate(made):
+        if form == "csv" and place == 0:
+            yield _header(table.column_names)
+        yield _lines(table) if form == "jsonl" else _cells(table)
+
+
+def _parquet(made: Iterator[pa.Table]) -> Iterator[bytes]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = _Sink()
+    first = next(made)
+    with parquet.ParquetWriter(pa.PythonFile(sink, mode="w"), first.schema) as writer:
+        for table in itertools.chain([first], made):
+            writer.write_table(table)
+            yield sink.take()
+    yield sink.take()
+
+
+class _Sink(io.RawIOBase):
+    """A file that is handed on as it is written."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        self._written += len(self._parts[-1])
+        return len(self._parts[-1])
+
+    def tell(self) -> int:
+        return self._written
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+def _cells(table: pa.Table) -> bytes:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    sink = io.BytesIO()
+    harmless = pa.table([_harmless(column) for column in table.columns], names=table.column_names)
+    arrow_csv.write_csv(harmless, sink, arrow_csv.WriteOptions(include_header=False))
+    return sink.getvalue()
 
 
 def _pieces(file: Any) -> Iterator[bytes]:

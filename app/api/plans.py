@@ -10,48 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from app.api import deps
+from app.api import deps, matrices
 from app.core import errors, tracing
 from app.core.settings import Settings
 from app.core.tables import Dataset
-from c2s import config, defaults, transition
+from c2s import advice, config, defaults, transition
 from c2s.shape import SMALLEST_SIDE, Shape
 
 MOST_WEIGHTS = 2**28  # of a net: 1 GiB, and four times that with Adam and an average beside it
 FEW_ROWS = 20  # of a class: below, what is said about its noise rests on a handful of labels
 PAIRED = (config.Mcl, config.ForwardSimi, config.ReweightSimi, config.PruneSimi)
 IMAGE_NETS = (config.LeNet, config.LeNet5, config.ShakeShake26, config.ResNet56, config.ResNet50)
-
-
-class Rates(deps.Out):
-    class_: float
-    similarity: float
-
-
-class Similarity(deps.Out):
-    """T_s by name: 0 is dissimilar, 1 is similar; t01 is P(noisy similar | clean dissimilar)."""
-
-    t00: float
-    t01: float
-    t10: float
-    t11: float
-
-
-class Learnability(deps.Out):
-    t00_plus_t11: float
-    rank: int
-    condition_number: float | None  # None: the matrix is singular
-    diagonally_dominant: bool
-    warnings: list[str]
-
-
-class Noise(deps.Out):
-    """What a transition matrix says about the labels."""
-
-    noise_rate: Rates
-    similarity: Similarity
-    reduces_noise: bool  # whether similarity labels are cleaner than class labels
-    learnability: Learnability
 
 
 class Forecast(deps.Out):
@@ -62,7 +31,8 @@ class Forecast(deps.Out):
     classes: int
     steps: int  # of both stages together
     similar_pairs_per_batch: float  # expected, in stage 2
-    noise: Noise | None
+    noise: matrices.Noise | None
+    advice: matrices.Advice
     warnings: list[str]
 
 
@@ -108,10 +78,11 @@ def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
     training_rows = max(2, round(rows * (1 - chosen.validation)))
     batch = chosen.stage2.batch_size or defaults.BATCH
     pairs = transition.similar_pairs(min(batch, training_rows), counts)
-    found = None
+    found, advised = None, advice.blind(len(counts), rows=training_rows)
     if isinstance(chosen.transition, config.Given):
         T_c = transition.check(chosen.transition.matrix)  # noqa: N806
-        found = noise(T_c, transition.clean_priors(T_c, counts))
+        priors = transition.clean_priors(T_c, counts)
+        found, advised = matrices.about(T_c, priors), advice.advise(T_c, priors, rows=training_rows)
     stages = (chosen.stage1, chosen.stage2)
     return Forecast(
         rows=rows,
@@ -120,26 +91,8 @@ def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
         steps=sum((stage.epochs or 0) * -(-training_rows // (stage.batch_size or 1)) for stage in stages),
         similar_pairs_per_batch=pairs,
         noise=found,
+        advice=matrices.Advice.model_validate(advised),
         warnings=_warnings(chosen, dataset, pairs) + (found.learnability.warnings if found else []),
-    )
-
-
-def noise(T_c: transition.Matrix, priors: transition.Vector) -> Noise:  # noqa: N803
-    """What a matrix means under clean priors."""
-    T_s = transition.similarity_from_class(T_c, priors)  # noqa: N806
-    rates = transition.noise_rates(T_c, priors)
-    about = transition.learnability(T_c, priors)
-    return Noise(
-        noise_rate=Rates(class_=rates.class_, similarity=rates.similarity),
-        similarity=Similarity(t00=T_s[0, 0], t01=T_s[0, 1], t10=T_s[1, 0], t11=T_s[1, 1]),
-        reduces_noise=about.reduces_noise,
-        learnability=Learnability(
-            t00_plus_t11=about.t00_plus_t11,
-            rank=about.rank,
-            condition_number=about.condition_number if np.isfinite(about.condition_number) else None,
-            diagonally_dominant=about.diagonally_dominant,
-            warnings=list(about.warnings),
-        ),
     )
 
 

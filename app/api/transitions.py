@@ -1,25 +1,24 @@
 """The transition matrix of a job: how its labels came to be wrong, as far as it knows."""
 
-import csv
-import io
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, Header, Query, Response
+from pydantic import Field
 from sqlalchemy import select
 
-from app.api import deps, plans, problems, strict
+from app.api import deps, matrices, plans, problems, renderings, strict
 from app.core import errors, jobs
 from app.core.db import Database
 from app.core.storage import Store
 from app.core.tables import Job, Model
-from c2s import cards, transition
+from c2s import advice, cards, transition
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
-CSV = "text/csv"
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]  # low, high
 CONFUSED = 5  # classes that a class is most often taken for
 
 
@@ -45,7 +44,16 @@ class Alternative(deps.Out):
     matrix: list[list[float]]
 
 
-class TransitionOut(plans.Noise):
+class Interval(deps.Out):
+    """95 % intervals, [low, high] for every number; of basis `sampling` they leave the model's errors out."""
+
+    basis: Literal["rows", "sampling"]
+    matrix: list[list[Ends]]
+    similarity: dict[Literal["t00", "t01", "t10", "t11"], Ends]
+    noise_rate: dict[Literal["class", "similarity"], Ends]
+
+
+class TransitionOut(matrices.Noise):
     """How the labels came to be wrong: P(given label | true class), and what follows from it.
 
     `final` is false while the job runs: a method that learns the matrix, or a new attempt with smaller batches, may
@@ -56,10 +64,12 @@ class TransitionOut(plans.Noise):
     classes: list[str]
     orientation: Literal["rows_clean_cols_noisy", "rows_noisy_cols_clean"]
     matrix: list[list[float]]
+    interval: Interval | None  # None: the matrix was given, or estimated before intervals were
     priors: Priors
     per_class: list[PerClass]
     estimator: str
     alternatives: list[Alternative]
+    advice: matrices.Advice
 
 
 @router.get(
@@ -68,8 +78,8 @@ class TransitionOut(plans.Noise):
     response_model=TransitionOut,
     responses={
         200: {
-            "description": "As JSON, or as CSV by `Accept` or `format`",
-            "content": {CSV: {"schema": {"type": "string"}}},
+            "description": "As JSON, or in the form that `Accept` or `format` names",
+            "content": {kind: {"schema": {"type": "string"}} for kind in renderings.TYPES.values()},
         },
         304: {"description": "Not changed"},
         **problems.documented(406),
@@ -81,28 +91,30 @@ def show_transition(
     database: deps.Db,
     store: deps.Files,
     orientation: Annotated[Literal["rows_clean", "cols_clean"], Query()] = "rows_clean",
-    format: Annotated[Literal["json", "csv"] | None, Query()] = None,  # noqa: A002 - the API's word
+    format: Annotated[renderings.Form | None, Query()] = None,  # noqa: A002 - the API's word
     accept: Annotated[str, Header()] = "*/*",
     known: deps.Known = None,
 ) -> Response:
+    form = format or renderings.wanted(accept)
     found = _transition(_found(database, store, job_id), transposed=orientation == "cols_clean")
     body, kind = found.model_dump_json().encode(), strict.JSON
-    if (format or _wanted(accept)) == "csv":
-        body, kind = _csv(found).encode(), "text/csv; charset=utf-8"
+    if form != "json":
+        body, kind = renderings.render(_table(found), form), renderings.TYPES[form]
     if not found.final:
         return Response(body, media_type=kind, headers={"Cache-Control": "no-store", "Vary": "Accept"})
     return deps.unchanging(body, known, media_type=kind)
 
 
-def _wanted(accept: str) -> str:
-    """The form that a client likes best; we have two."""
-    kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    for kind in kinds:
-        if kind in ("*/*", "application/*", strict.JSON, ""):
-            return "json"
-        if kind in (CSV, "text/*"):
-            return "csv"
-    raise problems.NotAcceptable("the matrix is application/json or text/csv")
+def _table(found: TransitionOut) -> renderings.Table:
+    """The matrix as files and pictures show it."""
+    return renderings.Table(
+        classes=tuple(found.classes),
+        orientation=found.orientation,
+        matrix=np.array(found.matrix),
+        interval=None if found.interval is None else np.array(found.interval.matrix),
+        priors=np.array(found.priors.clean),
+        estimator=found.estimator,
+    )
 
 
 @dataclass(frozen=True)
@@ -138,15 +150,17 @@ def _transition(known: Found, *, transposed: bool) -> TransitionOut:
     clean = np.array(found["priors"])
     counts = known.manifest.get("dataset", {}).get("class_rows")
     noisy = clean @ T_c if counts is None else transition.shares(counts, len(T_c))
-    about = plans.noise(T_c, clean)
+    about = matrices.about(T_c, clean)
     about.learnability.warnings += plans.few_rows(counts or [])
     others = {name: T for name, T in found["alternatives"].items() if name != found["estimator"]}
+    rows = int(sum(counts)) if counts else known.card.get("dataset", {}).get("rows", 0)
     return TransitionOut(
         **dict(about),
         final=known.final,
         classes=classes,
         orientation="rows_noisy_cols_clean" if transposed else "rows_clean_cols_noisy",
         matrix=_turned(found["matrix"], transposed),
+        interval=_interval(found.get("interval"), transposed),
         priors=Priors(clean=clean.tolist(), noisy=noisy.tolist()),
         per_class=[_per_class(place, row, classes) for place, row in enumerate(found["matrix"])],
         estimator=found["estimator"],
@@ -154,7 +168,14 @@ def _transition(known: Found, *, transposed: bool) -> TransitionOut:
             Alternative(estimator=name, distance=T["distance"], matrix=_turned(T["matrix"], transposed))
             for name, T in others.items()
         ],
+        advice=matrices.Advice.model_validate(advice.advise(T_c, clean, rows=rows)),
     )
+
+
+def _interval(found: dict[str, Any] | None, transposed: bool) -> Interval | None:
+    if found is None:
+        return None
+    return Interval.model_validate(found | {"matrix": _turned(found["matrix"], transposed)})
 
 
 def _per_class(place: int, row: list[float], classes: list[str]) -> PerClass:
@@ -166,13 +187,5 @@ def _per_class(place: int, row: list[float], classes: list[str]) -> PerClass:
     )
 
 
-def _turned(matrix: list[list[float]], transposed: bool) -> list[list[float]]:
+def _turned(matrix: list[list[Any]], transposed: bool) -> list[list[Any]]:
     return [list(column) for column in zip(*matrix, strict=True)] if transposed else matrix
-
-
-def _csv(found: TransitionOut) -> str:
-    corner = "true \\ given" if found.orientation == "rows_clean_cols_noisy" else "given \\ true"
-    lines = [[name, *row] for name, row in zip(found.classes, found.matrix, strict=True)]
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[corner, *found.classes], *lines])
-    return text.getvalue()

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shutil
 import threading
 import time
 import zipfile
@@ -90,6 +91,8 @@ class Service:
         target.mkdir(parents=True)
         for file in folder.iterdir():
             (target / file.name).write_bytes(file.read_bytes())
+        beside = target.with_name("result")
+        shutil.copytree(folder.with_name("result"), beside)
         summary = {"kind": card["kind"], "classes": [str(label) for label in card["labels"]]}
         model = Model(
             id=ids.new("mdl"),
@@ -100,7 +103,7 @@ class Service:
             card=summary,
         )
         with self.database.begin() as tx:
-            claims.succeed(tx, held, {"model_id": model.id}, model)
+            claims.succeed(tx, held, {"model_id": model.id, "labels": self.store.key(beside)}, model)
         return model.id
 
 

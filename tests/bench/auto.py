@@ -109,7 +109,7 @@ def rival(world: auto_worlds.World, scratch: Path) -> dict[str, object]:
     """CleanLearning in its own process."""
     file = scratch / "world.npz"
     np.savez(file, x=world.x, y=world.y, x_test=world.x_test, y_test=world.y_test)
-    command = [str(RIVAL), str(HERE / "rival_cleanlab.py"), str(file)]
+    command = [str(RIVAL), str(HERE / "rival_cleanlearning.py"), str(file)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     return {"accuracy": float(said[0]), "seconds": round(float(said[1]), 2)}
 

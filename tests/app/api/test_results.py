@@ -70,7 +70,7 @@ def test_the_matrix_is_csv_for_those_who_ask(shared, published):
         assert [[float(value) for value in line[1:]] for line in lines] == matrix
     turned = shared.http.get(f"{path}?format=csv&orientation=cols_clean").text
     assert turned.startswith("given \\ true")
-    refused = shared.http.get(path, headers={"Accept": "image/png"})
+    refused = shared.http.get(path, headers={"Accept": "image/gif"})
     assert (refused.status_code, refused.json()["code"]) == (406, "not_acceptable")
     browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
     assert shared.http.get(path, headers=browser).json()["matrix"] == matrix

@@ -71,7 +71,11 @@ def test_a_job_goes_from_queued_to_succeeded_with_one_model(database):
     with database.read() as tx:
         job = tx.get(Job, job_id)
     assert job.created_at <= job.started_at <= job.finished_at
-    assert (job.phase, job.progress, job.result) == ("stage1", {"fraction": 1.0, "eta_seconds": 0.0}, {"kept": "stage2"})
+    assert (job.phase, job.progress, job.result) == (
+        "stage1",
+        {"fraction": 1.0, "eta_seconds": 0.0},
+        {"kept": "stage2"},
+    )
 
 
 def test_of_many_racing_claims_each_job_is_won_once(database):

@@ -1,0 +1,80 @@
+"""A matrix in the forms that it can be taken away in: CSV and NPZ."""
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from app.api import problems, strict
+
+Form = Literal["json", "csv", "npz"]
+TYPES: dict[Form, str] = {"json": strict.JSON, "csv": "text/csv; charset=utf-8", "npz": "application/x-npz"}
+ANY: dict[str, Form] = {"*/*": "json", "": "json", "application/*": "json", "text/*": "csv"}
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A matrix with its classes, and which way round it is."""
+
+    classes: tuple[str, ...]
+    orientation: str
+    matrix: Matrix  # (c, c)
+    interval: Matrix | None  # (c, c, 2)
+    priors: Matrix  # (c,)  clean
+    estimator: str
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the rows and what the columns are."""
+        return ("true", "given") if self.orientation == "rows_clean_cols_noisy" else ("given", "true")
+
+
+def wanted(accept: str) -> Form:
+    """The form that a client likes best."""
+    known = {kind.partition(";")[0]: form for form, kind in TYPES.items()} | ANY
+    for part in accept.split(","):
+        if (form := known.get(part.partition(";")[0].strip().lower())) is not None:
+            return form
+    kinds = ", ".join(kind.partition(";")[0] for kind in TYPES.values())
+    raise problems.NotAcceptable(f"the matrix is one of {kinds}")
+
+
+def render(table: Table, form: Form) -> bytes:
+    """The bytes of a form."""
+    match form:
+        case "csv":
+            return _csv(table).encode()
+        case "npz":
+            return _npz(table)
+        case "json":
+            raise ValueError("JSON holds more than the matrix")
+        case _:
+            assert_never(form)
+
+
+def _csv(table: Table) -> str:
+    lines = [[name, *row] for name, row in zip(table.classes, table.matrix.tolist(), strict=True)]
+    text = io.StringIO()
+    head = [" \\ ".join(table.sides), *table.classes]
+    csv.writer(text, lineterminator="\n").writerows([head, *lines])
+    return text.getvalue()
+
+
+def _npz(table: Table) -> bytes:
+    """Arrays without pickles: names are text of fixed width, an interval that is not known is NaN."""
+    file = io.BytesIO()
+    unknown = np.full((*table.matrix.shape, 2), np.nan)
+    np.savez(
+        file,
+        allow_pickle=False,
+        matrix=table.matrix,
+        interval=unknown if table.interval is None else table.interval,
+        priors=table.priors,
+        classes=np.array(table.classes),
+        orientation=np.array(table.orientation),
+    )
+    return file.getvalue()

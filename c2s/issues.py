@@ -1,0 +1,112 @@
+"""Which labels are wrong, and what they should be: from the noisy-class posterior of rows that a net has not seen.
+
+P is (n, c) and y is (n,), as for the estimators of T_c. What a label should be is the clean class given row and label,
+q_k = P(clean = k | x, y) ~ f_k T[k, y], with f the clean posterior that T_c makes of P: a probability under the noise
+is not one of being right. The order is by the odds of the given label against its best rival as stage 1 sees them, less
+q of the given label: odds outweigh it, so that a wrong T cannot spoil the order; where stage 1 knows the classes T can
+be trusted, and their margin, which q outweighs, stands for the odds.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from c2s import estimation, transition
+
+FLOOR = 1e-9  # of a probability whose logarithm is taken
+RIVAL = 0.5  # weight of the rival in the order: between self-confidence (0) and the odds (1)
+APART, WAVERING = (
+    0.1,
+    0.4,
+)  # of two counts of T_c, and of stage 1: above, T counts the model's errors as noise
+BLOCK = 2**20  # posterior entries worked on at a time
+Numbers = NDArray[np.float32]
+Places = NDArray[np.int32]
+Decision = Literal["kept", "corrected", "review"]
+DECISIONS: tuple[Decision, ...] = ("kept", "corrected", "review")
+CORRECT_AT, KEEP_AT = (
+    0.8,
+    0.5,
+)  # probability of the suggested label that corrects, of the given one that keeps
+
+
+class Judged(NamedTuple):
+    """What the posterior says of every row; the most suspicious has the highest score."""
+
+    suggested: Places  # (n,)  the likeliest clean class given row and label
+    probability: Numbers  # (n,)  of the suggested class
+    given_probability: Numbers  # (n,)  P(clean = the given class | row, label)
+    self_confidence: Numbers  # (n,)  P(noisy = the given class | row)
+    score: Numbers  # (n,)
+
+
+def trusts(P: estimation.Posterior, y: estimation.Labels) -> bool:
+    """Whether T_c can be told from the model's errors: counting sure rows or all gives the same, and few waver."""
+    sure, every = estimation.confident_joint(P, y).T, estimation.counts(P, y).T
+    apart = float(np.abs(sure - every).sum(axis=1).mean())
+    return apart < APART and estimation.ambiguity(P) < WAVERING
+
+
+def judge(
+    P: estimation.Posterior, y: estimation.Labels, T_c: transition.Matrix, *, trusted: bool = False
+) -> Judged:
+    """Judge every label, in blocks of rows."""
+    found = Judged(np.empty(len(y), np.int32), *(np.empty(len(y), np.float32) for _ in range(4)))
+    inverse = np.linalg.pinv(T_c).astype(np.float64)
+    for rows in _blocks(P):
+        part = _judge(P[rows], y[rows], T_c, inverse, trusted=trusted)
+        for target, value in zip(found, part, strict=True):
+            target[rows] = value
+    return found
+
+
+def _judge(
+    P: estimation.Posterior,
+    y: estimation.Labels,
+    T_c: transition.Matrix,
+    inverse: transition.Matrix,
+    *,
+    trusted: bool,
+) -> Judged:
+    here = np.arange(len(y))
+    own = P[here, y]  # (b,)
+    rivals = np.array(P)
+    rivals[here, y] = 0.0
+    rival = rivals.max(axis=1)
+    score = rival - own if trusted else RIVAL * np.log(rival + FLOOR) - np.log(own + FLOOR)
+    clean = np.maximum(P @ inverse, 0)  # (b, c)  f up to its sum
+    joint = clean * T_c.T[y]  # (b, c)  P(clean = k, noisy = y | x) up to its sum
+    total = joint.sum(axis=1, keepdims=True)
+    # a label that T holds for impossible says nothing against f
+    alone = clean / np.maximum(clean.sum(axis=1, keepdims=True), FLOOR)
+    fair = np.where(total > FLOOR, joint / np.maximum(total, FLOOR), alone)  # (b, c)
+    best = fair.argmax(axis=1)
+    return Judged(
+        best.astype(np.int32),
+        fair[here, best].astype(np.float32),
+        fair[here, y].astype(np.float32),
+        own.astype(np.float32),
+        (score - fair[here, y]).astype(np.float32),
+    )
+
+
+def order(judged: Judged) -> NDArray[np.int64]:
+    """Row numbers, the most suspicious first; of equals the earlier."""
+    return np.argsort(-judged.score, kind="stable")
+
+
+def decide(
+    given: Places, judged: Judged, *, correct_at: float = CORRECT_AT, keep_at: float = KEEP_AT
+) -> NDArray[np.int8]:
+    """A place in DECISIONS for each row: corrected where the other class is sure, for review where nothing is."""
+    other = judged.suggested != given
+    corrected = other & (judged.probability >= correct_at)
+    review = ~corrected & (judged.given_probability < keep_at)
+    return np.where(corrected, 1, np.where(review, 2, 0)).astype(np.int8)
+
+
+def _blocks(P: estimation.Posterior) -> Iterator[slice]:
+    step = max(1, BLOCK // P.shape[1])
+    return (slice(start, start + step) for start in range(0, len(P), step))

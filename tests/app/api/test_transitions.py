@@ -1,0 +1,70 @@
+"""The transition resource beyond the matrix: intervals, advice, and the forms that it can be taken away in."""
+
+import io
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def path(published):
+    _, job_id = published("vectors")
+    return f"/jobs/{job_id}/transition"
+
+
+def test_every_entry_has_an_interval_that_holds_it(shared, path):
+    found = shared.http.get(path).json()
+    ends, matrix = np.array(found["interval"]["matrix"]), np.array(found["matrix"])
+    assert ends.shape == (3, 3, 2)
+    assert (ends[..., 0] <= matrix + 1e-9).all()
+    assert (matrix <= ends[..., 1] + 1e-9).all()
+    assert found["interval"]["basis"] == "rows"
+    for name, value in found["similarity"].items():
+        low, high = found["interval"]["similarity"][name]
+        assert low - 1e-9 <= value <= high + 1e-9
+    for name, value in found["noise_rate"].items():
+        low, high = found["interval"]["noise_rate"][name]
+        assert low - 1e-9 <= value <= high + 1e-9
+
+
+def test_the_interval_turns_with_the_matrix(shared, path):
+    rows, columns = (
+        shared.http.get(f"{path}?orientation={way}").json() for way in ("rows_clean", "cols_clean")
+    )
+    turned = np.array(rows["interval"]["matrix"]).transpose(1, 0, 2)
+    np.testing.assert_array_equal(columns["interval"]["matrix"], turned)
+
+
+def test_the_answer_advises_a_method_and_says_why(shared, path):
+    found = shared.http.get(path).json()
+    assert found["advice"]["method"] in {"ce", "prune", "forward", "f-class2simi"}
+    assert found["advice"]["reason"].endswith(".")
+    assert found["learnability"]["least_singular_value"] > 0
+
+
+def test_the_matrix_is_an_npz_without_pickles(shared, path):
+    matrix = shared.http.get(path).json()["matrix"]
+    for answer in (
+        shared.http.get(f"{path}?format=npz"),
+        shared.http.get(path, headers={"Accept": "application/x-npz"}),
+    ):
+        assert answer.headers["Content-Type"] == "application/x-npz"
+        found = np.load(io.BytesIO(answer.content), allow_pickle=False)
+        np.testing.assert_array_equal(found["matrix"], matrix)
+        assert found["classes"].tolist() == ["0", "1", "2"]
+        assert str(found["orientation"]) == "rows_clean_cols_noisy"
+        assert found["interval"].shape == (3, 3, 2)
+    again = shared.http.get(f"{path}?format=npz", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_a_dry_run_advises_with_a_matrix_and_without(shared, csv_file):
+    dataset = shared.upload(csv_file)["id"]
+    plain = shared.http.post("/jobs?dry_run=true", json={"dataset_id": dataset}).json()["forecast"]
+    assert plain["noise"] is None
+    assert plain["advice"]["method"] == "prune"  # sixty rows a class
+    given = {"matrix": [[0.99, 0.01], [0.01, 0.99]]}
+    body = {"dataset_id": dataset, "transition": given, "method": "forward"}
+    known = shared.http.post("/jobs?dry_run=true", json=body).json()["forecast"]
+    assert known["noise"]["noise_rate"]["class"] == pytest.approx(0.01)
+    assert known["advice"]["method"] == "ce"

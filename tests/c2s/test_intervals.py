@@ -1,0 +1,98 @@
+"""Intervals: they hold the truth about as often as they say, and are honest where nothing was counted."""
+
+import numpy as np
+import pytest
+
+from c2s import intervals, noise, transition
+
+
+def judged(rows, T, rng, *, right=0.99):
+    """Posteriors of a net that has the clean class of most rows right and is calibrated for the noisy labels."""
+    classes = len(T)
+    clean = rng.integers(classes, size=rows)
+    seen = np.where(rng.random(rows) < right, clean, rng.integers(classes, size=rows))
+    sure = rng.uniform(0.7, 1.0, size=rows)[:, None]
+    P = sure * T[seen] + (1 - sure) / classes
+    y = (T.cumsum(axis=1)[clean] < rng.random(rows)[:, None]).sum(axis=1).clip(0, classes - 1)
+    return P, y, clean
+
+
+@pytest.mark.parametrize(("classes", "rate"), [(3, 0.2), (5, 0.4)])
+def test_nine_to_ninety_nine_in_a_hundred_intervals_hold_the_truth(classes, rate):
+    T, rng = noise.symmetric(classes, rate), np.random.default_rng(5)
+    held = []
+    for _ in range(12):
+        P, y, clean = judged(1200, T, rng)
+        found = intervals.resampled(intervals.confident, P, y, rng=rng)
+        priors = np.bincount(clean)
+        truth = {
+            "matrix": T,
+            "similarity": transition.similarity_from_class(T, priors),
+            "rates": np.array(transition.noise_rates(T, priors)),
+        }
+        ends = {name: getattr(found, name) for name in truth}
+        inside = [(ends[name].low <= true) & (true <= ends[name].high) for name, true in truth.items()]
+        held += [np.concatenate([part.ravel() for part in inside])]
+    assert 0.90 <= np.mean(held) <= 0.99
+
+
+def test_an_interval_holds_its_estimate_and_narrows_with_rows():
+    T, rng = noise.symmetric(4, 0.3), np.random.default_rng(1)
+    widths = []
+    for rows in (400, 6400):
+        P, y, _ = judged(rows, T, rng)
+        found = intervals.resampled(intervals.confident, P, y, rng=rng)
+        chosen = intervals.confident(P, y)
+        assert (found.matrix.low <= chosen).all()
+        assert (chosen <= found.matrix.high).all()
+        assert found.basis == "rows"
+        widths.append((found.matrix.high - found.matrix.low).mean())
+    assert widths[1] < widths[0] / 2
+
+
+def test_an_entry_that_was_never_counted_may_still_be_more_than_nothing():
+    P, y = np.repeat(np.eye(2) * 0.9 + 0.05, 20, axis=0), np.repeat([0, 1], 20)
+    found = intervals.resampled(intervals.confident, P, y, rng=np.random.default_rng(0))
+    assert intervals.confident(P, y)[0, 1] == 0
+    assert 0.05 < found.matrix.high[0, 1] < 0.3
+
+
+def test_nets_that_differ_between_folds_widen_the_interval():
+    T, rng = noise.symmetric(3, 0.3), np.random.default_rng(2)
+    P, y, _ = judged(3000, T, rng)
+    folds = np.arange(3000) % 5
+    poor = P.copy()
+    poor[folds == 0] = poor[folds == 0][:, [1, 2, 0]]  # the net of one fold takes every class for another
+    widths = []
+    for numbers in (folds, None):
+        found = intervals.resampled(intervals.confident, poor, y, folds=numbers, rng=np.random.default_rng(3))
+        widths.append((found.matrix.high - found.matrix.low).mean())
+    assert widths[0] > 1.5 * widths[1]
+
+
+def test_a_learnt_matrix_has_at_least_the_width_of_its_rows():
+    T = noise.symmetric(4, 0.4)
+    y = np.arange(4000) % 4
+    found = intervals.sampled(T, y, rng=np.random.default_rng(0))
+    assert found.basis == "sampling"
+    width = found.matrix.high[0, 0] - found.matrix.low[0, 0]
+    assert width == pytest.approx(2 * intervals.Z * np.sqrt(0.24 / 1000), rel=0.2)
+
+
+def test_the_same_generator_gives_the_same_interval_and_arguments_stay_as_they_are():
+    P, y, _ = judged(300, noise.symmetric(3, 0.2), np.random.default_rng(4))
+    before = P.copy(), y.copy()
+    first, second = (
+        intervals.resampled(intervals.confident, P, y, rng=np.random.default_rng(7)).plain() for _ in range(2)
+    )
+    assert first == second
+    np.testing.assert_array_equal(P, before[0])
+    np.testing.assert_array_equal(y, before[1])
+
+
+def test_the_plain_form_names_both_ends_of_every_number():
+    P, y, _ = judged(300, noise.symmetric(3, 0.2), np.random.default_rng(4))
+    plain = intervals.resampled(intervals.confident, P, y, rng=np.random.default_rng(0)).plain()
+    assert np.array(plain["matrix"]).shape == (3, 3, 2)
+    for low, high in [*plain["similarity"].values(), *plain["noise_rate"].values()]:
+        assert 0 <= low <= high <= 1

@@ -1,0 +1,88 @@
+"""Label issues: wrong labels come first, suggestions are right, thresholds decide, and files tell the same."""
+
+import numpy as np
+import pytest
+
+from c2s import estimation, issues, noise, reviews
+
+
+def noisy(rate=0.3, rows=2000, classes=5, seed=0, flips=noise.symmetric):
+    """Posteriors that know the clean class, and labels of which some are wrong."""
+    rng, T = np.random.default_rng(seed), flips(classes, rate)
+    clean = rng.integers(classes, size=rows)
+    sure = rng.uniform(0.6, 1.0, size=rows)[:, None]
+    P = sure * T[clean] + (1 - sure) / classes
+    y = (T.cumsum(axis=1)[clean] < rng.random(rows)[:, None]).sum(axis=1).clip(0, classes - 1)
+    return P, y, clean, T
+
+
+@pytest.mark.parametrize("flips", [noise.symmetric, noise.pair_flip])
+@pytest.mark.parametrize("trusted", [False, True])
+def test_wrong_labels_come_first_and_the_suggestion_is_the_clean_class(flips, trusted):
+    P, y, clean, T = noisy(flips=flips)
+    judged = issues.judge(P, y, T, trusted=trusted)
+    wrong = (y != clean).sum()
+    assert (y != clean)[issues.order(judged)[:wrong]].mean() > 0.95
+    assert (judged.suggested == clean).mean() > 0.95
+
+
+def test_a_matrix_is_trusted_where_the_net_knows_the_classes_and_not_where_it_wavers():
+    P, y, _, _ = noisy()
+    assert issues.trusts(P, y)
+    vague = 0.4 * P + 0.6 / 5
+    vague[:, 0] += 0.3
+    assert not issues.trusts(vague / vague.sum(axis=1, keepdims=True), y)
+
+
+def test_probabilities_are_bayes_with_the_matrix():
+    T = np.array([[0.7, 0.3], [0.2, 0.8]])
+    f = np.array([[0.9, 0.1]])
+    judged = issues.judge(f @ T, np.array([1]), T)
+    joint = f[0] * T[:, 1]
+    assert judged.given_probability[0] == pytest.approx(joint[1] / joint.sum(), abs=1e-5)
+    assert judged.suggested[0] == 0
+    assert judged.probability[0] == pytest.approx(joint[0] / joint.sum(), abs=1e-5)
+
+
+def test_blocks_do_not_change_a_verdict(monkeypatch):
+    P, y, _, T = noisy(rows=500)
+    whole = issues.judge(P, y, T)
+    monkeypatch.setattr(issues, "BLOCK", 64)
+    for one, other in zip(whole, issues.judge(P, y, T), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_thresholds_decide_what_is_kept_corrected_or_for_review():
+    judged = issues.Judged(
+        np.array([1, 1, 0], np.int32),
+        *(np.array(v, np.float32) for v in ([0.9, 0.6, 0.9], [0.1, 0.4, 0.9], [0] * 3, [0] * 3)),
+    )
+    given = np.zeros(3, np.int32)
+    words = [issues.DECISIONS[k] for k in issues.decide(given, judged)]
+    assert words == ["corrected", "review", "kept"]
+    assert issues.decide(given, judged, correct_at=0.5).tolist() == [1, 1, 0]
+    assert issues.decide(given, judged, correct_at=1.0, keep_at=0.0).tolist() == [0, 0, 0]
+
+
+def test_a_singular_matrix_and_an_impossible_label_are_judged_all_the_same():
+    T = np.array([[1.0, 0.0], [1.0, 0.0]])
+    judged = issues.judge(np.array([[0.9, 0.1]]), np.array([1]), T)
+    assert np.isfinite(np.array([part[0] for part in judged])).all()
+
+
+def test_the_file_pages_through_the_issues_of_a_pair_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(reviews, "GROUP", 100)
+    P, y, _, _ = noisy(rows=450)
+    judged = issues.judge(P, y, estimation.confident_joint(P, y).T)
+    ids = [f"row {i}" for i in range(450)]
+    reviews.save(tmp_path / "labels.parquet", ids, list("abcde"), y, judged)
+    order = [i for i in issues.order(judged) if judged.suggested[i] != y[i]]
+    with reviews.Reviews(tmp_path / "labels.parquet") as found:
+        assert found.classes == tuple("abcde")
+        first = found.page(reviews.Pair(), after=-1, limit=7)
+        second = found.page(reviews.Pair(), after=first[-1].rank, limit=7)
+        assert [issue.id for issue in first + second] == [ids[i] for i in order[:14]]
+        pair = reviews.Pair(given=1, suggested=2)
+        wanted = [ids[i] for i in order if (y[i], judged.suggested[i]) == (1, 2)]
+        assert [issue.id for issue in found.page(pair, after=-1, limit=1000)] == wanted
+        assert sum(table.num_rows for table in found.groups()) == 450
