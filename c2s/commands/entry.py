@@ -24,6 +24,7 @@ from c2s.commands import (
 
 REFUSED, INTERRUPTED = exits.REFUSED, exits.INTERRUPTED
 TRAINING = ("torch", "sklearn", "safetensors")  # what an installation that only serves goes without
+SERVING = ("pydantic_settings", "sqlalchemy", "alembic", "celery", "fastapi", "uvicorn", "structlog")
 
 
 OURS = (train, datasets, jobs, transition, issues, models, predict, key, export, paper, completion)
@@ -97,9 +98,12 @@ def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> 
         sys.stderr.close()
         return 0
     except ModuleNotFoundError as exc:
-        if exc.name not in TRAINING:
+        if exc.name not in (*TRAINING, *SERVING):
             raise
-        sys.stderr.write(f"c2s: {exc.name} is not installed here, it comes with `pip install 'c2s[train]'`\n")
+        extra = "train" if exc.name in TRAINING else "service"
+        sys.stderr.write(
+            f"c2s: {exc.name} is not installed here, it comes with `pip install 'c2s[{extra}]'`\n"
+        )
         return REFUSED
     except OSError as exc:
         sys.stderr.write(f"c2s: {exc.filename or 'a file'}: {exc.strerror or exc}\n")

@@ -24,6 +24,7 @@ ADVICE = {
     "no_earlier_version": "c2s model ls --name NAME shows what there is; promote one of them",
     "not_estimated": "c2s job get ID tells how the job ended; c2s job retry ID tries again",
     "not_estimated_yet": "the matrix exists after stage 1: c2s job watch ID",
+    "not_found": "c2s dataset ls, c2s job ls and c2s model ls show what there is",
     "not_ready_yet": "wait for it: c2s job watch ID",
     "precondition_failed": "somebody else moved it: look again, then decide again",
     "queue_full": "wait for jobs to end (c2s job ls --state queued), or cancel some",

@@ -248,6 +248,29 @@ def test_errors_name_the_code_and_what_to_do(c2s, dataset, monkeypatch):
     assert c2s("job", "ls", "--url", "nonsense://x")[0] == exits.REFUSED
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [(["job", "ls", "--limit", "1"], exits.DONE, ""), (["up"], exits.REFUSED, "c2s[service]")],
+)
+def test_an_installation_without_the_service_still_talks_to_one(shared, words, code, said):
+    lacking = (
+        "torch",
+        "sklearn",
+        "sqlalchemy",
+        "pydantic_settings",
+        "fastapi",
+        "celery",
+        "structlog",
+        "orjson",
+    )
+    run = f"import sys; sys.modules.update(dict.fromkeys({lacking})); from app import cli; sys.exit(cli.main({words}))"
+    env = os.environ | {"C2S_URL": shared.address, "C2S_TOKEN": TOKEN}
+    done = subprocess.run([sys.executable, "-c", run], env=env, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_text_of_others_cannot_move_the_cursor(c2s, table):
     code, out, _ = c2s("dataset", "add", table, "--label", "y", "--name", "\x1b[2Jgone [red]")
     assert code == 0

@@ -36,9 +36,20 @@ def blobs(count=240):
 
 
 @pytest.fixture(scope="module")
-def job(client, worker):
+def run(shared, client, worker, tmp_path_factory):
+    """`c2s job run SPEC --watch` in a process of its own, to its end."""
     dataset = client.datasets.create(blobs(), name="blobs")
-    return client.jobs.create(dataset, name="blobs", **JOB).wait(timeout=120)
+    spec = tmp_path_factory.mktemp("spec") / "job.json"
+    spec.write_text(json.dumps({"dataset_id": dataset.id, "name": "blobs", **JOB}))
+    words = [sys.executable, "-m", "app", "job", "run", str(spec), "--watch", "-o", "json"]
+    told = os.environ | {"C2S_URL": shared.address, "C2S_TOKEN": TOKEN}
+    return subprocess.run(words, env=told, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def job(client, run):
+    assert run.returncode == 0, run.stderr
+    return client.jobs.get(json.loads(run.stdout)["id"])
 
 
 def test_a_job_ends_with_a_matrix_and_a_model(client, job):
@@ -116,13 +127,11 @@ def test_many_rows_are_predicted_by_a_job(client, job, command, tmp_path):
     assert list(client.jobs.list(task="predict")) == []  # a result that was fetched is not kept
 
 
-def test_a_job_is_run_and_watched_by_the_command(job, command, tmp_path):
-    (tmp_path / "job.json").write_text(json.dumps({"dataset_id": job.dataset_id, "name": "again", **JOB}))
-    said = command("job", "run", tmp_path / "job.json", "--watch", "-o", "json")
-    made = json.loads(said.out)
+def test_a_job_is_run_and_watched_by_the_command(run):
+    made = json.loads(run.stdout)
     assert made["state"] == "succeeded"
     assert made["model_id"]
-    lines = [line.removeprefix("again: ") for line in said.err.splitlines()]
+    lines = [line.removeprefix("blobs: ") for line in run.stderr.splitlines()]
     assert lines[0] == made["id"]
     assert lines[-1] == "succeeded"
     assert "stage2" in lines
