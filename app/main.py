@@ -36,6 +36,7 @@ from app.api import (
     problems,
     projects,
     reference,
+    reports,
     results,
     sessions,
     transitions,
@@ -49,7 +50,7 @@ from app.core.settings import Settings
 log = structlog.get_logger("c2s")
 ENCODERS = 2  # large questions that are read at once
 MODELS = (models, aliases, exports)
-RESULTS = (transitions, issues, results)
+RESULTS = (transitions, issues, reports, results)
 WATCHED = (health, metrics)
 ACCESS = (keys, projects, audit, sessions)
 READERS = 2  # small files that are read at once, each in a process of its own

@@ -6,7 +6,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from c2s import config, data, errors, evaluation, findings, folders, result, training, transition, workbench
+from c2s import (
+    config,
+    data,
+    errors,
+    evaluation,
+    findings,
+    folders,
+    merging,
+    result,
+    training,
+    transition,
+    workbench,
+)
 from c2s.findings import Findings
 from c2s.methods import choice
 from c2s.methods.ce import CrossEntropy
@@ -31,7 +43,7 @@ def run(
     told = listener or workbench.Listener()
     with folders.reserved(folder):
         bench = workbench.open_bench(
-            dataset,
+            merging.merged(dataset, chosen.merge),
             chosen,
             folder,
             device=device,
