@@ -1,4 +1,4 @@
-"""How often noise is said to depend on more than the class: on synthetic noise of the class alone, and on real labels."""
+"""How often noise is said to depend on more than the class: synthetic noise of the class alone, and real labels."""
 
 import sys
 import tempfile
