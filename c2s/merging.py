@@ -1,5 +1,6 @@
 """Classes that are one: a noisy class that is mostly another true class, and datasets with such classes joined."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,9 +44,10 @@ def merged(dataset: data.Dataset, groups: Sequence[Sequence[str]]) -> data.Datas
         return dataset
     left = sorted(set(places))
     number = {place: k for k, place in enumerate(left)}
-    y = np.array([number[place] for place in places], dtype=np.int64)[dataset.y]
+    become = np.array([number[place] for place in places], dtype=np.int64)
+    gold = None if dataset.gold is None else np.where(dataset.gold < 0, -1, become[dataset.gold])
     labels = tuple(dataset.labels[place] for place in left)
-    return data.Dataset(dataset.x, y, labels, dataset.kind, dataset.ids, dataset.encoding, dataset.vectors)
+    return dataclasses.replace(dataset, y=become[dataset.y], labels=labels, gold=gold)
 
 
 def places_of(classes: Sequence[str], groups: Sequence[Sequence[str]]) -> list[int]:

@@ -1,5 +1,7 @@
 """Classes that are one: named with their mass, and joined on demand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,12 @@ def test_merged_classes_go_under_the_first_name_and_the_rest_keep_theirs():
     assert found.labels == ("b", "c", "d")
     assert [found.labels[k] for k in found.y] == ["c", "b", "c", "d"]
     assert merging.merged(dataset, []) is dataset
+
+
+def test_gold_labels_are_merged_with_their_classes():
+    plain = data.from_arrays(np.zeros((4, 2)), ["a", "b", "c", "d"])
+    dataset = dataclasses.replace(plain, gold=np.array([0, -1, 2, 3]))
+    assert merging.merged(dataset, [["c", "a"]]).gold.tolist() == [1, -1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,12 @@ def test_a_report_that_is_not_there_yet_is_404(service, csv_file):
     assert (answer.status_code, answer.json()["code"]) == (404, "not_estimated_yet")
 
 
+def test_gold_rows_travel_from_the_upload_to_the_dataset(shared):
+    lines = [f"{i},{i % 4},{'kl'[i % 2]},{'kl'[i % 2] if i < 10 else ''}" for i in range(60)]
+    dataset = shared.upload("\n".join(["a,b,y,truth", *lines]), gold="truth")
+    assert dataset["options"]["gold"] == "truth"
+
+
 def test_merged_classes_count_together_in_the_forecast_and_the_manifest(shared):
     rows = "\n".join(["a,b,y", *(f"{i},{i % 4},{'klm'[i % 3]}" for i in range(90))])
     dataset = shared.upload(rows)["id"]
