@@ -20,6 +20,7 @@ from app.api import (
     catalog,
     datasets,
     direct,
+    drifts,
     events,
     exports,
     guard,
@@ -36,6 +37,7 @@ from app.api import (
     problems,
     projects,
     reference,
+    reports,
     results,
     sessions,
     transitions,
@@ -49,7 +51,7 @@ from app.core.settings import Settings
 log = structlog.get_logger("c2s")
 ENCODERS = 2  # large questions that are read at once
 MODELS = (models, aliases, exports)
-RESULTS = (transitions, issues, results)
+RESULTS = (transitions, issues, reports, drifts, results)
 WATCHED = (health, metrics)
 ACCESS = (keys, projects, audit, sessions)
 READERS = 2  # small files that are read at once, each in a process of its own

@@ -184,6 +184,9 @@ TransitionConfig = Annotated[
 ]
 
 
+Names = Annotated[tuple[str, ...], Field(min_length=2, max_length=1000)]
+
+
 class TrainConfig(Config):
     method: MethodConfig = ForwardSimi()
     net: NetConfig = AutoNet()
@@ -191,6 +194,9 @@ class TrainConfig(Config):
     stage2: Stage = Stage()
     transition: TransitionConfig = Estimate()
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.1  # share of noisy rows held out, the authors'
+    merge: Annotated[
+        tuple[Names, ...], Field(max_length=1000)
+    ] = ()  # classes that are one, under the first's name
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 

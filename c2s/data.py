@@ -59,6 +59,7 @@ class Dataset:
     ids: tuple[str, ...] | None = None  # the user's row ids; None: the row number
     encoding: dict[str, Any] = field(default_factory=dict)  # how raw rows became x (see c2s.encoding)
     vectors: npt.NDArray[np.float32] | None = None  # the user's word vectors, one per term
+    gold: Labels | None = None  # the true class of rows that somebody looked at; -1 for the others
 
     def __post_init__(self) -> None:
         _check(self)
@@ -220,9 +221,8 @@ def _arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
         found |= {"indptr": dataset.x.indptr, "indices": dataset.x.indices, "weights": dataset.x.weights}
     else:
         found["x"] = dataset.x
-    if dataset.vectors is not None:
-        found["vectors"] = dataset.vectors
-    return found
+    more = {"vectors": dataset.vectors, "gold": dataset.gold}
+    return found | {name: array for name, array in more.items() if array is not None}
 
 
 def load(folder: Path) -> Dataset:
@@ -246,5 +246,5 @@ def load(folder: Path) -> Dataset:
         x = Bags(arrays["indptr"], arrays["indices"], arrays["weights"], meta["width"])
     rows = pyarrow.feather.read_table(folder / "rows.arrow", columns=["id"])
     ids = tuple(rows["id"].to_pylist())
-    y = np.array(arrays["y"])
-    return Dataset(x, y, tuple(meta["labels"]), meta["kind"], ids, meta["encoding"], arrays.get("vectors"))
+    y, more = np.array(arrays["y"]), (arrays.get("vectors"), arrays.get("gold"))
+    return Dataset(x, y, tuple(meta["labels"]), meta["kind"], ids, meta["encoding"], *more)

@@ -22,6 +22,18 @@ APART, WAVERING = (
     0.4,
 )  # of two counts of T_c, and of stage 1: above, T counts the model's errors as noise
 BLOCK = 2**20  # posterior entries worked on at a time
+TEMPERATURES = (
+    1.0,
+    0.85,
+    0.7,
+    0.6,
+    0.5,
+    0.42,
+    0.35,
+    0.3,
+    0.25,
+)  # of f; stage 1 stops early and is seldom too sure
+FITTED = 20_000  # rows that choose one
 Numbers = NDArray[np.float32]
 Places = NDArray[np.int32]
 Decision = Literal["kept", "corrected", "review"]
@@ -55,8 +67,9 @@ def judge(
     """Judge every label, in blocks of rows."""
     found = Judged(np.empty(len(y), np.int32), *(np.empty(len(y), np.float32) for _ in range(4)))
     inverse = np.linalg.pinv(T_c).astype(np.float64)
+    temperature = _temperature(P, y, T_c, inverse)
     for rows in _blocks(P):
-        part = _judge(P[rows], y[rows], T_c, inverse, trusted=trusted)
+        part = _judge(P[rows], y[rows], T_c, inverse, temperature=temperature, trusted=trusted)
         for target, value in zip(found, part, strict=True):
             target[rows] = value
     return found
@@ -68,6 +81,7 @@ def _judge(
     T_c: transition.Matrix,
     inverse: transition.Matrix,
     *,
+    temperature: float,
     trusted: bool,
 ) -> Judged:
     here = np.arange(len(y))
@@ -76,20 +90,48 @@ def _judge(
     rivals[here, y] = 0.0
     rival = rivals.max(axis=1)
     score = rival - own if trusted else RIVAL * np.log(rival + FLOOR) - np.log(own + FLOOR)
-    clean = np.maximum(P @ inverse, 0)  # (b, c)  f up to its sum
-    joint = clean * T_c.T[y]  # (b, c)  P(clean = k, noisy = y | x) up to its sum
-    total = joint.sum(axis=1, keepdims=True)
-    # a label that T holds for impossible says nothing against f
-    alone = clean / np.maximum(clean.sum(axis=1, keepdims=True), FLOOR)
-    fair = np.where(total > FLOOR, joint / np.maximum(total, FLOOR), alone)  # (b, c)
+    clean = _clean(P, inverse)
+    score -= _given_label(clean, y, T_c)[here, y]
+    fair = _given_label(_tempered(clean, temperature), y, T_c)  # (b, c)
     best = fair.argmax(axis=1)
     return Judged(
         best.astype(np.int32),
         fair[here, best].astype(np.float32),
         fair[here, y].astype(np.float32),
         own.astype(np.float32),
-        (score - fair[here, y]).astype(np.float32),
+        score.astype(np.float32),
     )
+
+
+def _clean(P: estimation.Posterior, inverse: transition.Matrix) -> transition.Matrix:
+    """The clean posterior f with f T = P, or what is nearest to one of it."""
+    clean = np.maximum(P @ inverse, FLOOR)  # (b, c)
+    clean /= clean.sum(axis=1, keepdims=True)
+    return clean
+
+
+def _tempered(clean: transition.Matrix, temperature: float) -> transition.Matrix:
+    sharp: transition.Matrix = clean ** (1 / temperature)
+    sharp /= sharp.sum(axis=1, keepdims=True)
+    return sharp
+
+
+def _given_label(clean: transition.Matrix, y: estimation.Labels, T_c: transition.Matrix) -> transition.Matrix:
+    """P(clean = k | x, y); a label that T holds for impossible says nothing against f."""
+    joint = clean * T_c.T[y]  # (b, c)  P(clean = k, noisy = y | x)
+    total = joint.sum(axis=1, keepdims=True)
+    return np.where(total > FLOOR, joint / np.maximum(total, FLOOR), clean)
+
+
+def _temperature(
+    P: estimation.Posterior, y: estimation.Labels, T_c: transition.Matrix, inverse: transition.Matrix
+) -> float:
+    """The temperature of f under which the labels are likeliest through T_c."""
+    rows = np.linspace(0, len(y) - 1, min(FITTED, len(y))).astype(np.int64)
+    clean, given = _clean(P[rows], inverse), y[rows]
+    here = np.arange(len(rows))
+    loss = [-np.log((_tempered(clean, t) @ T_c)[here, given] + FLOOR).mean() for t in TEMPERATURES]
+    return TEMPERATURES[int(np.argmin(loss))]
 
 
 def order(judged: Judged) -> NDArray[np.int64]:

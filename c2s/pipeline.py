@@ -12,6 +12,7 @@ from c2s import (
     errors,
     findings,
     folders,
+    merging,
     result,
     stages,
     training,
@@ -41,7 +42,7 @@ def run(
     told = listener or workbench.Listener()
     with folders.reserved(folder):
         bench = workbench.open_bench(
-            dataset,
+            merging.merged(dataset, chosen.merge),
             chosen,
             folder,
             device=device,

@@ -19,24 +19,21 @@ from c2s import (
     config,
     data,
     defaults,
-    diagnosis,
+    dossier,
     estimation,
     evaluation,
     export,
-    folders,
     intervals,
-    reviews,
     streams,
     transition,
 )
-from c2s.findings import Findings, fold_numbers
+from c2s.findings import Findings
 from c2s.matrices import Matrix
 from c2s.nets import classifier
 from c2s.training import Fitted
 from c2s.workbench import Workbench
 
 FEW_ROWS = 20  # of a class: below, its row of T_c rests on a handful of labels
-REPORT = "report.json"  # beside the judged labels
 TRIED = 64  # rows that the exported graph must answer as the net does
 NAMED = 10  # classes a note lists before it counts the rest
 
@@ -95,7 +92,7 @@ def publish(
     card["transition"]["interval"] = None if bounds is None else bounds.plain()
     card["calibration"] = honest.plain()
     card["chosen"] = None if choice is None else choice.plain()
-    _review(bench, T_c)
+    dossier.leave(bench, kept, T_c, bounds)
     folder = bench.folder / "model"
     if not folder.exists():
         checkpoint.save_model(folder, net, card, _graph(bench, net))
@@ -114,25 +111,6 @@ def publish(
         card=cards.load(folder),
         folder=folder,
     )
-
-
-def _review(bench: Workbench, T_c: Matrix) -> None:
-    """Leave beside the model what stage 1 and T_c say of every label."""
-    folder = bench.folder / "result"
-    if folder.exists():
-        return
-    dataset, posterior = (
-        bench.dataset,
-        np.load(bench.folder / "posterior" / "posterior.npy", allow_pickle=False),
-    )
-    seen = diagnosis.Seen(
-        posterior, dataset.y, bench.config.transition, fold_numbers(bench), bench.config.seed
-    )
-    judged, trusted = diagnosis.judge(T_c, seen)
-    with folders.whole(folder) as part:
-        reviews.save(part / reviews.FILE, dataset.ids, dataset.classes, dataset.y, judged)
-        report = {"out_of_sample": seen.folds is not None, "order": "margin and T_c" if trusted else "odds"}
-        folders.write_json(part / REPORT, report)
 
 
 def _calibration(bench: Workbench, kept: Fitted, T_c: Matrix) -> calibration.Calibration:

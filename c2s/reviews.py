@@ -15,7 +15,7 @@ from c2s import issues
 if TYPE_CHECKING:  # whoever only computes needs no Arrow
     import pyarrow as pa
 
-FILE = "labels.parquet"
+FILE, REPORT = "labels.parquet", "report.json"  # of a result folder
 GROUP = 2**16  # rows
 CLASSES = b"c2s.classes"
 

@@ -58,12 +58,14 @@ async def _options(
     label: Annotated[Name | None, Query(description="the column of the labels")] = None,
     text: Annotated[Name | None, Query(description="the column of the texts")] = None,
     id: Annotated[Name | None, Query(description="a column that names the rows")] = None,  # noqa: A002
+    gold: Annotated[Name | None, Query(description="a column of true labels, empty where not known")] = None,
     drop: Annotated[list[Name] | None, Query(description="columns to leave out", max_length=100)] = None,
     kind: Annotated[Literal["auto", "image", "text", "tabular", "vectors"], Query()] = "auto",
     image_size: Annotated[int | None, Query(ge=4, le=512, description="side in pixels")] = None,
 ) -> Options:
     drops = tuple(drop or ())
-    return Options(format=format, label=label, text=text, id=id, drop=drops, kind=kind, image_size=image_size)
+    said = {"format": format, "label": label, "text": text, "id": id, "gold": gold, "kind": kind}
+    return Options(**said, drop=drops, image_size=image_size)
 
 
 @router.post(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,7 +19,6 @@ from c2s import issues, reviews
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
-Share = Annotated[float, Query(ge=0, le=1)]
 
 
 class Issue(deps.Out):
@@ -59,7 +59,7 @@ def index(
     ] = None,
     known: deps.Known = None,
 ) -> Response:
-    with reviews.Reviews(_file(database, store, job_id)) as found:
+    with reviews.Reviews(labels_of(database, store, job_id)) as found:
         pair = reviews.Pair(_place(found, "given", given), _place(found, "suggested", suggested))
         page = found.page(pair, after=-1 if after is None else int(after), limit=limit + 1)
         shown = [_issue(issue, found.classes) for issue in page[:limit]]
@@ -82,7 +82,8 @@ def _place(found: reviews.Reviews, parameter: str, name: str | None) -> int | No
     return found.classes.index(name)
 
 
-def _file(database: Database, store: Store, job_id: str) -> Any:
+def labels_of(database: Database, store: Store, job_id: str) -> Path:
+    """The judged labels of a job that succeeded."""
     with database.read() as tx:
         job = jobs.find(tx, job_id, "train")
     if not jobs.ended(job):
@@ -131,7 +132,7 @@ def corrected(
     known: deps.Known = None,
 ) -> Response:
     form = format or downloads.wanted(accept)
-    path = _file(database, store, job_id)
+    path = labels_of(database, store, job_id)
     tag = f'"{job_id}-{thresholds.correct_at!r}-{thresholds.keep_at!r}-{decision}-{form}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
     if deps.has(known, tag):

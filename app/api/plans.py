@@ -1,6 +1,7 @@
 """What a job would do: its config with nothing left open, what it needs to run again, and a forecast; without torch."""
 
 import contextlib
+import dataclasses
 import functools
 import importlib.metadata
 import itertools
@@ -14,7 +15,8 @@ from app.api import deps, matrices
 from app.core import errors, tracing
 from app.core.settings import Settings
 from app.core.tables import Dataset
-from c2s import advice, config, defaults, transition
+from c2s import advice, config, defaults, merging, transition
+from c2s import errors as library
 from c2s.shape import SMALLEST_SIDE, Shape
 
 MOST_WEIGHTS = 2**28  # of a net: 1 GiB, and four times that with Adam and an average beside it
@@ -38,7 +40,7 @@ class Forecast(deps.Out):
 
 def resolve(chosen: config.TrainConfig, dataset: Dataset) -> config.TrainConfig:
     """The config that will run, or what is wrong with it."""
-    about = _shape(dataset)
+    about = dataclasses.replace(_shape(dataset), classes=len(_counts(dataset, chosen)))
     resolved = defaults.resolve(chosen, about, _rows(dataset))
     _check_net(resolved.net, about)
     if isinstance(resolved.transition, config.Given):
@@ -49,7 +51,7 @@ def resolve(chosen: config.TrainConfig, dataset: Dataset) -> config.TrainConfig:
                 "invalid_transition",
                 f"the dataset has {about.classes} classes, the matrix is for {len(T_c)}",
             )
-        _check_given(resolved.method, T_c, _counts(dataset))
+        _check_given(resolved.method, T_c, _counts(dataset, chosen))
     return resolved
 
 
@@ -63,7 +65,7 @@ def manifest(chosen: config.TrainConfig, dataset: Dataset, settings: Settings) -
             "name": dataset.name,
             "rows": dataset.rows,
             "sha256": dataset.sha256,
-            "class_rows": _counts(dataset),
+            "class_rows": _counts(dataset, chosen),
         },
         "threads": settings.threads,
         "device": settings.device,
@@ -74,7 +76,7 @@ def manifest(chosen: config.TrainConfig, dataset: Dataset, settings: Settings) -
 
 def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
     """What to expect of a resolved config."""
-    counts, rows = _counts(dataset), _rows(dataset)
+    counts, rows = _counts(dataset, chosen), _rows(dataset)
     training_rows = max(2, round(rows * (1 - chosen.validation)))
     batch = chosen.stage2.batch_size or defaults.BATCH
     pairs = transition.similar_pairs(min(batch, training_rows), counts)
@@ -97,7 +99,7 @@ def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
 
 
 def _warnings(chosen: config.TrainConfig, dataset: Dataset, pairs: float) -> list[str]:
-    counts = _counts(dataset)
+    counts = _counts(dataset, chosen)
     found = []
     if isinstance(chosen.method, PAIRED) and pairs < defaults.SIMILAR_PAIRS:
         found.append(
@@ -175,8 +177,15 @@ def _rows(dataset: Dataset) -> int:
     return dataset.rows or 0
 
 
-def _counts(dataset: Dataset) -> list[int]:
-    return [entry["rows"] for entry in (dataset.report or {})["classes"]]
+def _counts(dataset: Dataset, chosen: config.TrainConfig) -> list[int]:
+    """Rows of each class, those that the job merges counted together."""
+    classes = (dataset.report or {})["classes"]
+    try:
+        places = merging.places_of([entry["name"] for entry in classes], chosen.merge)
+    except library.InvalidConfig as exc:
+        raise _wrong("/merge", "invalid_config", str(exc)) from exc
+    counts = np.bincount(places, weights=[entry["rows"] for entry in classes])
+    return [int(counts[place]) for place in sorted(set(places))]
 
 
 @functools.cache

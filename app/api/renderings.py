@@ -1,4 +1,4 @@
-"""A matrix in the forms that it can be taken away in: CSV and NPZ."""
+"""A matrix in the forms that it can be taken away in: CSV, NPZ and pictures."""
 
 import csv
 import io
@@ -8,11 +8,20 @@ from typing import Literal, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from app.api import problems, strict
+from app.api import painting, problems, strict
+from c2s import charts, drawings, transition
 
-Form = Literal["json", "csv", "npz"]
-TYPES: dict[Form, str] = {"json": strict.JSON, "csv": "text/csv; charset=utf-8", "npz": "application/x-npz"}
-ANY: dict[str, Form] = {"*/*": "json", "": "json", "application/*": "json", "text/*": "csv"}
+Form = Literal["json", "csv", "npz", "png", "svg"]
+Picture = Literal["png", "svg"]
+Chart = Literal["matrix", "similarity", "pairs"]
+TYPES: dict[Form, str] = {
+    "json": strict.JSON,
+    "csv": "text/csv; charset=utf-8",
+    "npz": "application/x-npz",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+}
+ANY: dict[str, Form] = {"*/*": "json", "": "json", "application/*": "json", "text/*": "csv", "image/*": "png"}
 Matrix = npt.NDArray[np.float64]
 
 
@@ -43,17 +52,38 @@ def wanted(accept: str) -> Form:
     raise problems.NotAcceptable(f"the matrix is one of {kinds}")
 
 
-def render(table: Table, form: Form) -> bytes:
-    """The bytes of a form."""
+def render(table: Table, form: Form, chart: Chart = "matrix") -> bytes:
+    """The bytes of a form; a picture is of the matrix, of T_s, or of the classes that are taken for each other."""
     match form:
         case "csv":
             return _csv(table).encode()
         case "npz":
             return _npz(table)
+        case "png" | "svg":
+            return picture(_drawn(table, chart), form)
         case "json":
             raise ValueError("JSON holds more than the matrix")
         case _:
             assert_never(form)
+
+
+def picture(drawing: drawings.Drawing, form: Picture) -> bytes:
+    """A drawing in a form."""
+    return painting.png(drawing) if form == "png" else drawings.svg(drawing)
+
+
+def _drawn(table: Table, chart: Chart) -> drawings.Drawing:
+    clean = table.matrix if table.sides[0] == "true" else table.matrix.T
+    match chart:
+        case "matrix":
+            title = f"P(given | true), by {table.estimator}"
+            return charts.heat_map(table.matrix, table.classes, table.classes, sides=table.sides, title=title)
+        case "similarity":
+            return charts.similarity(transition.similarity_from_class(clean, table.priors))
+        case "pairs":
+            return charts.pair_graph(clean, table.classes, title="Which class is taken for which")
+        case _:
+            assert_never(chart)
 
 
 def _csv(table: Table) -> str:

@@ -1,11 +1,12 @@
 """What a job left on its way: the metrics of its epochs, its checkpoints, its manifest."""
 
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
-from app.api import deps, problems, strict
+from app.api import deps, problems, renderings, strict
 from app.core import events, jobs
+from c2s import charts
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
@@ -38,12 +39,46 @@ class Checkpoints(deps.Out):
     data: list[Checkpoint]
 
 
-@router.get("/{job_id}/metrics", summary="The metrics of every epoch so far")
-def metrics(job_id: deps.JobId, database: deps.Db) -> Metrics:
+@router.get(
+    "/{job_id}/metrics",
+    summary="The metrics of every epoch so far",
+    response_model=Metrics,
+    responses={
+        200: {
+            "description": "As JSON, or one metric as a picture of its curves",
+            "content": {
+                renderings.TYPES[form]: {"schema": {"type": "string"}}
+                for form in get_args(renderings.Picture)
+            },
+        }
+    },
+)
+def metrics(
+    job_id: deps.JobId,
+    database: deps.Db,
+    format: Annotated[Literal["json"] | renderings.Picture, Query()] = "json",  # noqa: A002 - the API's word
+    metric: Annotated[
+        Literal["accuracy", "loss", "likelihood"], Query(description="of the picture")
+    ] = "accuracy",
+) -> Any:
     with database.read() as tx:
         jobs.find(tx, job_id)
         found = events.of_type(tx, job_id, "epoch")
-    return Metrics(data=[_epoch(event.data, event.at) for event in found])
+    epochs = [_epoch(event.data, event.at) for event in found]
+    if format == "json":
+        return Metrics(data=epochs)
+    drawing = charts.curves(_series(epochs, metric), title=f"{metric} on held-out noisy rows, by epoch")
+    body = renderings.picture(drawing, format)
+    return Response(body, media_type=renderings.TYPES[format], headers={"Cache-Control": "no-store"})
+
+
+def _series(epochs: list[Epoch], metric: str) -> dict[str, list[float]]:
+    """A line for each training; of epochs that a new attempt told again, the latest."""
+    lines: dict[str, dict[int, float]] = {}
+    for entry in epochs:
+        if isinstance(value := entry.metrics.get(metric), int | float):
+            lines.setdefault(str(entry.step or entry.phase), {})[entry.epoch or 0] = float(value)
+    return {name: [line[epoch] for epoch in sorted(line)] for name, line in lines.items()}
 
 
 def _epoch(data: dict[str, Any], at: float) -> Epoch:

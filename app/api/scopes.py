@@ -32,6 +32,8 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/jobs/{job_id}/transition"): "read",
     ("GET", "/jobs/{job_id}/issues"): "read",
     ("GET", "/jobs/{job_id}/corrected"): "read",
+    ("GET", "/jobs/{job_id}/report"): "read",
+    ("GET", "/transitions/diff"): "read",
     ("GET", "/jobs/{job_id}/metrics"): "read",
     ("GET", "/jobs/{job_id}/checkpoints"): "read",
     ("GET", "/jobs/{job_id}/manifest"): "read",

@@ -92,14 +92,15 @@ def show_transition(
     store: deps.Files,
     orientation: Annotated[Literal["rows_clean", "cols_clean"], Query()] = "rows_clean",
     format: Annotated[renderings.Form | None, Query()] = None,  # noqa: A002 - the API's word
+    chart: Annotated[renderings.Chart, Query(description="which picture, for png and svg")] = "matrix",
     accept: Annotated[str, Header()] = "*/*",
     known: deps.Known = None,
 ) -> Response:
     form = format or renderings.wanted(accept)
-    found = _transition(_found(database, store, job_id), transposed=orientation == "cols_clean")
+    found = _transition(find(database, store, job_id), transposed=orientation == "cols_clean")
     body, kind = found.model_dump_json().encode(), strict.JSON
     if form != "json":
-        body, kind = renderings.render(_table(found), form), renderings.TYPES[form]
+        body, kind = renderings.render(_table(found), form, chart), renderings.TYPES[form]
     if not found.final:
         return Response(body, media_type=kind, headers={"Cache-Control": "no-store", "Vary": "Accept"})
     return deps.unchanging(body, known, media_type=kind)
@@ -126,7 +127,8 @@ class Found:
     final: bool
 
 
-def _found(database: Database, store: Store, job_id: str) -> Found:
+def find(database: Database, store: Store, job_id: str) -> Found:
+    """What a job knows of its labels now; `NotFound` if it knows nothing."""
     with database.read() as tx:
         job = jobs.find(tx, job_id, "train")
         model = tx.scalar(select(Model).where(Model.job_id == job_id))

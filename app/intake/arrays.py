@@ -27,7 +27,7 @@ def read(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
             judge(opened, entry, limits)
         label = names(options.model_copy(update={"text": None, "drop": ()}), list(there))
         source = _source(options, list(there), label)
-        wanted = [source, label] + ([options.id] if options.id else [])
+        wanted = [source, label, *(name for name in (options.id, options.gold) if name)]
         found = {name: _array(opened, there[name]) for name in wanted}
     shapes = {array.shape[:1] for array in found.values()}
     if len(shapes) > 1 or () in shapes:
@@ -47,7 +47,8 @@ def _raw(
         raise refusal.refuse("too_many_rows", f"a dataset has at most {limits.rows} rows")
     rows = _shaped(found.pop(source), options)
     ids = columns.arrow(found[options.id], options.id) if options.id else None
-    raw = Raw("npz", rows, files.label_column(found[label], label), label, ids=ids)
+    gold = columns.arrow(found[options.gold], options.gold) if options.gold else None
+    raw = Raw("npz", rows, files.label_column(found[label], label), label, ids=ids, gold=gold)
     if rows.dtype.kind == "f":
         raw.leave_out(_bad(rows), "not_finite", "the row holds NaN, an infinity or no float32")
     return raw
@@ -115,7 +116,7 @@ def _array(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
 
 def _source(options: chosen.Options, there: list[str], label: str) -> str:
     """The array of the rows: `x`, the named texts, or the only one left."""
-    left = [name for name in there if name not in {label, options.id, *options.drop}]
+    left = [name for name in there if name not in {label, options.id, options.gold, *options.drop}]
     if options.text is not None:
         if options.text not in there:
             detail = f"there is no array {options.text!r}"

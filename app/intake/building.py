@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -36,7 +37,27 @@ def build(
     except errors.InvalidDataset as exc:
         raise refusal.refuse("bad_column", str(exc), {"pointer": "/label"}) from exc
     dataset = _dataset(raw, y, labels, options)
+    if raw.gold is not None:
+        dataset = dataclasses.replace(dataset, gold=_gold(raw.gold.to_pylist(), dataset.classes))
     return dataset, _report(raw, dataset, started)
+
+
+def _gold(values: list[object], classes: Sequence[str]) -> data.Labels:
+    """The true class of each row, -1 where nobody looked."""
+    number = {"": -1, "-1": -1} | {name: k for k, name in enumerate(classes)}
+    found = [_named(value) for value in values]
+    if (unknown := next((name for name in found if name not in number), None)) is not None:
+        detail = f"a gold label is {unknown[:100]!r}, which no row is labelled as"
+        raise refusal.refuse("bad_column", detail, {"pointer": "/gold"})
+    return np.array([number[name] for name in found], dtype=np.int64)
+
+
+def _named(value: object) -> str:
+    """A gold label as classes are named; numbers with gaps come as fractions."""
+    if value is None or value != value:
+        return ""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole and isinstance(value, float) else value).strip()
 
 
 def _gaps(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

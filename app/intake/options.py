@@ -18,6 +18,7 @@ class Options(BaseModel):
     label: Name | None = None  # None: a column or array named y, label, target or class
     text: Name | None = None
     id: Name | None = None
+    gold: Name | None = None  # the true class of rows that somebody looked at; empty for the others
     drop: Annotated[tuple[Name, ...], Field(max_length=4096)] = ()
     kind: Literal["auto", "image", "text", "tabular", "vectors"] = "auto"
     image_size: Annotated[int, Field(ge=4, le=512)] | None = None  # the side that pictures are brought to

@@ -35,6 +35,8 @@ def read(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
     """All pictures in one size; those that cannot be read are left out and named."""
     if options.kind not in ("auto", "image"):
         raise refusal.refuse("bad_option", "the archive holds pictures", {"pointer": "/kind"})
+    if options.gold is not None:
+        raise refusal.refuse("bad_option", "gold labels are read from tables and NPZ", {"pointer": "/gold"})
     with archive.opened(path, limits) as (opened, entries):
         sniff.refuse_foreign(opened)
         found = [entry for entry in entries if not _litter(entry.filename)]

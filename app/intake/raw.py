@@ -33,6 +33,7 @@ class Raw:
     labels: pa.ChunkedArray
     label: str | None
     ids: Any = None
+    gold: Any = None
     untyped: bool = False  # labels were written without a type: digits are integers
     places: Places = by_row
     faults: list[refusal.Reason] = field(default_factory=list)
@@ -57,12 +58,14 @@ class Raw:
         self.labels = self.labels.filter(pa.array(kept))
         if self.ids is not None:
             self.ids = self.ids.filter(pa.array(kept))
+        if self.gold is not None:
+            self.gold = self.gold.filter(pa.array(kept))
 
 
 def names(options: chosen.Options, there: Sequence[str]) -> str:
     """The column of the labels: the one that was named, or one of the usual names."""
     shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
-    for pointer, wanted in (("/text", options.text), ("/id", options.id)):
+    for pointer, wanted in (("/text", options.text), ("/id", options.id), ("/gold", options.gold)):
         if wanted is not None and wanted not in there:
             detail = f"there is no {wanted!r}, only {shown}"
             raise refusal.refuse("bad_option", detail, {"pointer": pointer})
@@ -77,7 +80,7 @@ def names(options: chosen.Options, there: Sequence[str]) -> str:
         return options.label
     for usual in chosen.LABELS:
         for name in there:
-            if name.lower() == usual and name not in {options.text, options.id, *options.drop}:
+            if name.lower() == usual and name not in {options.text, options.id, options.gold, *options.drop}:
                 return name
     detail = f"say which column holds the labels: none of {shown} is named {', '.join(chosen.LABELS)}"
     raise refusal.refuse("no_label_column", detail, {"pointer": "/label"})

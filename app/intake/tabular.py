@@ -31,7 +31,7 @@ def comma_separated(path: Path, options: chosen.Options, limits: chosen.Limits) 
     head = header(path)
     check_columns(head, limits)
     label = names(options, head)
-    strings = [name for name in (label, options.id, options.text) if name is not None]
+    strings = [name for name in (label, options.id, options.text, options.gold) if name is not None]
     wrong: list[formats.Width] = []
     with unreadable(path):
         found = formats.comma_separated(path, strings, wrong)
@@ -145,7 +145,13 @@ def assemble(
     if found.num_rows > limits.rows:
         raise too_many_rows(limits)
     check_columns(found.column_names, limits)
-    unused = {label, options.id, *options.drop, ""}  # pandas leaves its row numbers without a name
+    unused = {
+        label,
+        options.id,
+        options.gold,
+        *options.drop,
+        "",
+    }  # pandas leaves its row numbers without a name
     used = [name for name in found.column_names if name not in unused]
     check_types(found.schema, [*used, label])
     ids = None if options.id is None else columns.arrow(found[options.id], options.id)
@@ -156,6 +162,7 @@ def assemble(
         files.label_column(found[label], label),
         label,
         ids=ids,
+        gold=None if options.gold is None else columns.arrow(found[options.gold], options.gold),
         dropped=tuple(name for name in found.column_names if name in options.drop),
     )
 

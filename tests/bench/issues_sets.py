@@ -128,17 +128,18 @@ def judged(name, root, folder):
         x, given, gold, classes = rows(name, root)
         kind = "text" if isinstance(x, data.Bags) else ("image" if x.ndim > 2 else "vectors")
         dataset = data.Dataset(x, given, tuple(range(classes)), kind)
-        posterior = _posterior(dataset, folder / name)
+        found = posterior(dataset, folder / name)
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, posterior=posterior, given=given, gold=gold)
+        np.savez(kept, posterior=found, given=given, gold=gold)
         if isinstance(x, np.ndarray):
             np.save(folder / f"{name}-x.npy", x.reshape(len(x), -1).astype(np.float32))
     return np.load(kept, allow_pickle=False)
 
 
-def _posterior(dataset, folder):
+def posterior(dataset, folder, seed=SEED):
+    """Of every row, by stage 1 as a job runs it, cross-fitted."""
     chosen = config.TrainConfig.parse(
-        {"transition": {"posteriors": "k-fold", "estimator": "confident-joint"}, "seed": SEED}
+        {"transition": {"posteriors": "k-fold", "estimator": "confident-joint"}, "seed": seed}
     )
     quiet = {"device": "cpu", "report": lambda progress: None, "probe": None}
     bench = workbench.open_bench(dataset, chosen, folder, **quiet)

@@ -34,7 +34,8 @@ def test_a_matrix_is_trusted_where_the_net_knows_the_classes_and_not_where_it_wa
     assert not issues.trusts(vague / vague.sum(axis=1, keepdims=True), y)
 
 
-def test_probabilities_are_bayes_with_the_matrix():
+def test_probabilities_are_bayes_with_the_matrix(monkeypatch):
+    monkeypatch.setattr(issues, "TEMPERATURES", (1.0,))
     T = np.array([[0.7, 0.3], [0.2, 0.8]])
     f = np.array([[0.9, 0.1]])
     judged = issues.judge(f @ T, np.array([1]), T)
@@ -42,6 +43,14 @@ def test_probabilities_are_bayes_with_the_matrix():
     assert judged.given_probability[0] == pytest.approx(joint[1] / joint.sum(), abs=1e-5)
     assert judged.suggested[0] == 0
     assert judged.probability[0] == pytest.approx(joint[0] / joint.sum(), abs=1e-5)
+
+
+def test_a_posterior_that_is_too_unsure_is_sharpened_through_the_matrix():
+    P, y, clean, T = noisy(classes=5)
+    judged = issues.judge(0.6 * P + 0.4 * (np.full(5, 0.2) @ T), y, T)
+    right = judged.suggested == clean
+    assert judged.probability[right].mean() > 0.9
+    assert right.mean() > 0.95
 
 
 def test_blocks_do_not_change_a_verdict(monkeypatch):

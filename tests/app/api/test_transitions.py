@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import PIL.Image
 import pytest
 
 
@@ -68,3 +69,30 @@ def test_a_dry_run_advises_with_a_matrix_and_without(shared, csv_file):
     known = shared.http.post("/jobs?dry_run=true", json=body).json()["forecast"]
     assert known["noise"]["noise_rate"]["class"] == pytest.approx(0.01)
     assert known["advice"]["method"] == "ce"
+
+
+@pytest.mark.parametrize("chart", ["matrix", "similarity", "pairs"])
+def test_the_matrix_is_a_picture_for_those_who_ask(shared, path, chart):
+    answer = shared.http.get(f"{path}?format=png&chart={chart}")
+    assert answer.headers["Content-Type"] == "image/png"
+    with PIL.Image.open(io.BytesIO(answer.content)) as image:
+        assert min(image.size) > 200
+        assert len(image.getcolors(2**20)) > 5
+    drawn = shared.http.get(f"{path}?chart={chart}", headers={"Accept": "image/svg+xml"})
+    assert drawn.headers["Content-Type"] == "image/svg+xml"
+    assert drawn.content.startswith(b"<svg")
+    assert drawn.headers["ETag"] != answer.headers["ETag"]
+
+
+def test_the_curves_of_a_job_are_a_picture(service, csv_file):
+    job = service.job(service.upload(csv_file)["id"])
+    held = service.claim()
+    epochs = [
+        {"phase": "stage1", "step": "stage1", "epoch": k, "epochs": 2, "metrics": {"accuracy": k / 2}}
+        for k in range(2)
+    ]
+    service.beat(held, *[("epoch", data) for data in epochs])
+    for form, kind in (("png", "image/png"), ("svg", "image/svg+xml")):
+        answer = service.http.get(f"/jobs/{job['id']}/metrics?format={form}")
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, kind)
+    assert len(service.http.get(f"/jobs/{job['id']}/metrics").json()["data"]) == 2

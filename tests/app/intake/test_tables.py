@@ -34,6 +34,33 @@ def codes(reasons):
     return [reason["code"] for reason in reasons]
 
 
+# --- gold labels ----------------------------------------------------------------------------------------------
+
+
+def test_gold_labels_are_kept_apart_from_the_rows(taken, tmp_path):
+    gold = ["yes", "", "no", "", "", "", "", "", "", ""]
+    lines = [f"{row},{known}" for row, known in zip(CSV.splitlines(), ["g", *gold], strict=True)]
+    report = taken("\n".join(lines), gold="g")
+    assert "g" not in report.columns.used
+    found = data.load(tmp_path / "out" / "data")
+    assert found.gold.tolist() == [1, -1, 0, *[-1] * 7]
+
+
+def test_gold_numbers_with_gaps_and_rows_that_are_left_out_stay_together(taken, tmp_path):
+    columns = {
+        "a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        "y": [0, 1, None, 1, 0, 1],
+        "g": [1.0, None, 0.0, 0.0, None, 1.0],
+    }
+    taken(parquet(tmp_path, **columns), gold="g")
+    assert data.load(tmp_path / "out" / "data").gold.tolist() == [1, -1, 0, -1, 1]
+
+
+def test_a_gold_label_that_is_no_class_refuses_the_file(taken):
+    assert first(taken(CSV.replace("age", "g", 1), gold="g"))[0] == "bad_column"
+    assert first(taken(CSV, gold="nowhere"))[0] == "bad_option"
+
+
 # --- what can be used -----------------------------------------------------------------------------------------
 
 

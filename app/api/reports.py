@@ -1,0 +1,72 @@
+"""The noise report of a job: what its classifier is worth, and whether noise of the class alone explains its labels."""
+
+from typing import Literal
+
+import orjson
+from fastapi import APIRouter, Response
+
+from app.api import deps, issues, problems, strict
+from c2s import reviews
+
+router = APIRouter(
+    prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
+)
+
+
+class Share(deps.Out):
+    """An estimated share with its 95 % interval and the rows that it rests on."""
+
+    value: float
+    low: float
+    high: float
+    rows: int
+
+
+class Worth(deps.Out):
+    """What is known of the classifier; `clean` is null where it cannot be trusted, and `withheld` says why."""
+
+    agreement: Share  # with noisy labels of rows held out
+    ceiling: float  # the most that labels as noisy as these let any classifier agree
+    clean: Share | None  # accuracy on clean labels, through the matrix
+    withheld: list[str]
+    gold: Share | None  # accuracy on rows whose true label is known
+    more_gold: int | None  # further gold rows that would halve its interval
+
+
+class InputDependent(deps.Out):
+    """Whether labels are wrong because of what rows show: then no figure that rests on the matrix can be trusted."""
+
+    found: bool
+    slope: float
+    deviations: float  # standard errors
+    reasons: list[str]
+
+
+class MergeHint(deps.Out):
+    class_: str
+    is_mostly: str
+    mass: float  # share of the rows with this label
+
+
+class ReportOut(deps.Out):
+    """What a job found out about its labels and its classifier, beyond the matrix."""
+
+    rows: int
+    out_of_sample: bool  # whether every row was judged by a net that had not seen it
+    order: Literal["odds", "margin"]
+    decisions: dict[str, int]  # rows kept, corrected and for review, at the default thresholds
+    worth: Worth
+    input_dependent: InputDependent
+    merge_hints: list[MergeHint]
+
+
+@router.get(
+    "/{job_id}/report",
+    summary="The noise report",
+    response_model=ReportOut,
+    responses={304: {"description": "Not changed"}},
+)
+def show(job_id: deps.JobId, database: deps.Db, store: deps.Files, known: deps.Known = None) -> Response:
+    path = issues.labels_of(database, store, job_id).with_name(reviews.REPORT)
+    found = ReportOut.model_validate(orjson.loads(path.read_bytes()))
+    return deps.unchanging(found.model_dump_json().encode(), known)

@@ -1,0 +1,180 @@
+"""The charts of a noise report, defined once: heat maps, curves, and which classes are taken for which.
+
+Colours go from light to dark, so that they are told apart without hue and in print; of lines the palette is Okabe and
+Ito's. From 2 to some hundred classes everything stays readable: cells shrink, numbers and then names give way.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from c2s.drawings import BLACK, Box, Colour, Drawing, Line, Shape, Text
+
+Matrix = npt.NDArray[np.float64]
+SIDE, LEAST_CELL, MOST_CELL = 640, 7, 84  # pixels of a heat map, and of a cell
+NAME, SIGN = 18, 6.4  # signs of a name that are shown, pixels of one
+LIGHT, DARK = (255, 255, 255), (8, 48, 107)
+PALETTE: tuple[Colour, ...] = (
+    (0, 114, 178),
+    (230, 159, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (86, 180, 233),
+    (213, 94, 0),
+    BLACK,
+)
+GREY: Colour = (205, 205, 205)
+EDGES = 60  # of the pair graph: the strongest
+CROWD, BESIDE_POLE = 24, 80  # classes from which names near the top and the bottom give way, in pixels
+
+
+def heat_map(
+    matrix: Matrix, rows: Sequence[str], columns: Sequence[str], *, sides: tuple[str, str], title: str
+) -> Drawing:
+    """A matrix of probabilities; `sides` say what rows and columns are."""
+    count = len(matrix)
+    cell = min(MOST_CELL, max(LEAST_CELL, SIDE // count))
+    size = 11.0 if cell >= 14 else 9.0
+    step = max(1, math.ceil((size + 2) / cell))  # names that do not fit side by side
+    left = 46 + SIGN * max(len(_short(name)) for name in rows)
+    top = 78 + SIGN * max(len(_short(name)) for name in columns)
+    shapes: list[Shape] = [Text(12, 26, title, 15)]
+    for i, j in np.ndindex(matrix.shape):
+        x, y, value = left + j * cell, top + i * cell, float(matrix[i, j])
+        shapes.append(Box(x, y, cell - (cell > 12), cell - (cell > 12), _shade(value)))
+        if cell >= 30:
+            ink = LIGHT if value > 0.3 else BLACK
+            shapes.append(Text(x + cell / 2, y + cell / 2 + 4, _number(value), 11.0, "middle", colour=ink))
+    for k in range(0, count, step):
+        shapes.append(Text(left - 6, top + (k + 0.5) * cell + 4, _short(rows[k]), size, "end"))
+        shapes.append(Text(left + (k + 0.5) * cell + 4, top - 6, _short(columns[k]), size, turned=True))
+    across = count * cell
+    shapes.append(Text(left + across / 2, 48, f"{sides[1]} label", 12, "middle"))
+    shapes.append(Text(22, top + across / 2, f"{sides[0]} label", 12, "middle", turned=True))
+    shapes += _scale(left + across + 22, top, min(across, 200))
+    return Drawing(int(left + across + 90), int(max(top + across, top + 200) + 24), title, tuple(shapes))
+
+
+def _scale(x: float, top: float, height: float) -> list[Shape]:
+    """What the shades mean."""
+    steps = 40
+    bars: list[Shape] = [
+        Box(x, top + k * height / steps, 14, height / steps + 0.5, _shade(1 - k / (steps - 1)))
+        for k in range(steps)
+    ]
+    ticks = [Text(x + 20, top + (1 - value) * height + 4, _number(value), 10.0) for value in (0.0, 0.5, 1.0)]
+    return [*bars, *ticks]
+
+
+def similarity(T_s: Matrix) -> Drawing:
+    """The 2 x 2 matrix of similarity labels."""
+    names = ("dissimilar", "similar")
+    return heat_map(T_s, names, names, sides=("true", "given"), title="Similarity labels: P(given | true)")
+
+
+def pair_graph(matrix: Matrix, classes: Sequence[str], *, title: str) -> Drawing:
+    """Which true class is given which label: arcs on a circle, thick and dark where often; thin end at the label."""
+    count = len(classes)
+    radius = 220.0 if count <= 40 else 290.0
+    middle = (radius + 40 + SIGN * max(len(_short(name)) for name in classes), radius + 80)
+    places = [
+        (middle[0] + radius * math.cos(angle), middle[1] + radius * math.sin(angle))
+        for angle in (2 * math.pi * k / count - math.pi / 2 for k in range(count))
+    ]
+    off = matrix * (1 - np.eye(count))
+    order = [divmod(int(flat), count) for flat in np.argsort(-off, axis=None, kind="stable")[:EDGES]]
+    found = [(i, j, float(off[i, j])) for i, j in order if off[i, j] > 0.01]
+    shapes: list[Shape] = [Text(12, 26, title, 15)]
+    for i, j, value in reversed(found):  # the strongest on top
+        shapes += _arc(places[i], places[j], middle, value)
+    shapes += [Box(x - 3, y - 3, 6, 6, BLACK) for x, y in places]
+    shapes += _names(places, middle, classes)
+    bottom = middle[1] + radius + 50
+    shapes.append(Text(12, bottom, "from the true class (thick) to the label it is given (thin)", 11.0))
+    return Drawing(int(2 * middle[0]), int(bottom + 14), title, tuple(shapes))
+
+
+def _names(
+    places: Sequence[tuple[float, float]], middle: tuple[float, float], classes: Sequence[str]
+) -> list[Shape]:
+    """Names beside their places; one that would touch the name before it is left out."""
+    shown: dict[str, float] = {}
+    found: list[Shape] = []
+    for (x, y), name in zip(places, classes, strict=True):
+        text = _beside(x, y, middle, _short(name))
+        if len(classes) > CROWD and text.anchor != "middle" and abs(x - middle[0]) < BESIDE_POLE:
+            continue  # it would run over its neighbours, which stand at the same height
+        if abs(shown.get(text.anchor, -math.inf) - text.y) >= 12 or text.anchor not in shown:
+            shown[text.anchor] = text.y
+            found.append(text)
+    return found
+
+
+def _arc(
+    start: tuple[float, float], end: tuple[float, float], pull: tuple[float, float], value: float
+) -> list[Shape]:
+    """A bow towards the middle in pieces that grow thinner."""
+    control = tuple((a + b) / 2 * 0.45 + c * 0.55 for a, b, c in zip(start, end, pull, strict=True))
+    steps = np.linspace(0, 1, 13)
+    points = [
+        tuple(
+            (1 - t) ** 2 * a + 2 * t * (1 - t) * c + t**2 * b
+            for a, b, c in zip(start, end, control, strict=True)
+        )
+        for t in steps
+    ]
+    colour = _shade(0.25 + 0.75 * min(1.0, value * 2))
+    thick = 1.0 + 9.0 * min(0.6, value)
+    return [Line((points[k], points[k + 1]), colour, max(0.6, thick * (1 - 0.8 * k / 12))) for k in range(12)]
+
+
+def _beside(x: float, y: float, middle: tuple[float, float], name: str) -> Text:
+    gap = x - middle[0]
+    if abs(gap) < 4:
+        return Text(x, y + (20 if y > middle[1] else -10), name, 11.0, "middle")
+    return Text(x + (9 if gap > 0 else -9), y + 4, name, 11.0, "start" if gap > 0 else "end")
+
+
+def curves(series: Mapping[str, Sequence[float]], *, title: str, across: str = "epoch") -> Drawing:
+    """Lines over epochs, between the least and the largest value."""
+    values = [value for line in series.values() for value in line if math.isfinite(value)]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    high = high if high > low else low + 1.0
+    left, top, width, height = 64.0, 50.0, 520.0, 280.0
+    most = max([len(line) for line in series.values()] + [2]) - 1
+    shapes: list[Shape] = [Text(12, 26, title, 15)]
+    for k in range(5):
+        y = top + height * k / 4
+        shapes.append(Line(((left, y), (left + width, y)), GREY))
+        shapes.append(Text(left - 6, y + 4, f"{high - (high - low) * k / 4:.3g}", 10.0, "end"))
+    for k in sorted({round(most * part / 5) for part in range(6)}):
+        shapes.append(Text(left + width * k / most, top + height + 18, str(k + 1), 10.0, "middle"))
+    shapes.append(Text(left + width / 2, top + height + 38, across, 12, "middle"))
+    for place, (name, line) in enumerate(series.items()):
+        colour = PALETTE[place % len(PALETTE)]
+        points = tuple(
+            (left + width * k / most, top + height * (high - value) / (high - low))
+            for k, value in enumerate(line)
+            if math.isfinite(value)
+        )
+        shapes.append(Line(points, colour, 2.0))
+        shapes.append(Box(left + width + 14, top + 18 * place, 12, 4, colour))
+        shapes.append(Text(left + width + 32, top + 18 * place + 6, _short(name), 11.0))
+    return Drawing(int(left + width + 190), int(top + height + 54), title, tuple(shapes))
+
+
+def _shade(value: float) -> Colour:
+    """Light for 0, dark for 1; small values are lifted, as the noise is in them."""
+    part = max(0.0, min(1.0, value)) ** 0.6
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(LIGHT, DARK, strict=True))
+    return red, green, blue
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME else name[: NAME - 1] + "\u2026"

@@ -1,0 +1,66 @@
+"""Classes that are one: a noisy class that is mostly another true class, and datasets with such classes joined."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from c2s import data, errors, estimation, transition
+
+MOSTLY = 0.5  # of a noisy class's rows that are of another true class
+
+
+class Hint(NamedTuple):
+    """Of the rows labelled `noisy`, the share `mass` is of the class `clean`."""
+
+    noisy: int
+    clean: int
+    mass: float
+
+    def plain(self, classes: Sequence[str]) -> dict[str, Any]:
+        """With the names of the classes."""
+        return {"class": classes[self.noisy], "is_mostly": classes[self.clean], "mass": self.mass}
+
+
+def hints(T_c: transition.Matrix, y: estimation.Labels) -> list[Hint]:
+    """Noisy classes that are mostly another class, the surest first."""
+    priors = transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
+    joint = priors[:, None] * T_c  # (c, c)  P(clean = i, noisy = j)
+    shares = joint / np.maximum(
+        joint.sum(axis=0, keepdims=True), transition.ROUNDING
+    )  # P(clean = i | noisy = j)
+    best = shares.argmax(axis=0)  # (c,)
+    found = [
+        Hint(j, int(i), float(shares[i, j])) for j, i in enumerate(best) if i != j and shares[i, j] > MOSTLY
+    ]
+    return sorted(found, key=lambda hint: -hint.mass)
+
+
+def merged(dataset: data.Dataset, groups: Sequence[Sequence[str]]) -> data.Dataset:
+    """The dataset with the classes of each group under its first name."""
+    places = places_of(dataset.classes, groups)
+    if all(place == k for k, place in enumerate(places)):
+        return dataset
+    left = sorted(set(places))
+    number = {place: k for k, place in enumerate(left)}
+    become = np.array([number[place] for place in places], dtype=np.int64)
+    gold = None if dataset.gold is None else np.where(dataset.gold < 0, -1, become[dataset.gold])
+    labels = tuple(dataset.labels[place] for place in left)
+    return dataclasses.replace(dataset, y=become[dataset.y], labels=labels, gold=gold)
+
+
+def places_of(classes: Sequence[str], groups: Sequence[Sequence[str]]) -> list[int]:
+    """For each class the place of the class that it becomes."""
+    places, taken = list(range(len(classes))), set[str]()
+    for group in groups:
+        for name in group:
+            if name not in classes:
+                raise errors.InvalidConfig(f"merge: there is no class {name!r}")
+            if name in taken:
+                raise errors.InvalidConfig(f"merge: class {name!r} is named twice")
+            taken.add(name)
+            places[classes.index(name)] = classes.index(group[0])
+    if len(set(places)) < 2:
+        raise errors.InvalidConfig("merge: two classes must be left")
+    return places

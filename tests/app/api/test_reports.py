@@ -1,0 +1,41 @@
+"""The noise report over HTTP, and classes merged by the job spec."""
+
+
+def test_the_report_tells_what_the_classifier_is_worth_with_intervals(shared, published):
+    _, job_id = published("vectors")
+    answer = shared.http.get(f"/jobs/{job_id}/report")
+    found = answer.json()
+    assert found["rows"] == sum(found["decisions"].values()) == 90
+    agreement = found["worth"]["agreement"]
+    assert agreement["low"] <= agreement["value"] <= agreement["high"]
+    assert 0 < found["worth"]["ceiling"] <= 1
+    assert (found["worth"]["clean"] is None) == bool(found["worth"]["withheld"])
+    assert found["input_dependent"]["found"] == bool(found["input_dependent"]["reasons"])
+    again = shared.http.get(f"/jobs/{job_id}/report", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_a_report_that_is_not_there_yet_is_404(service, csv_file):
+    job = service.job(service.upload(csv_file)["id"])
+    answer = service.http.get(f"/jobs/{job['id']}/report")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_estimated_yet")
+
+
+def test_gold_rows_travel_from_the_upload_to_the_dataset(shared):
+    lines = [f"{i},{i % 4},{'kl'[i % 2]},{'kl'[i % 2] if i < 10 else ''}" for i in range(60)]
+    dataset = shared.upload("\n".join(["a,b,y,truth", *lines]), gold="truth")
+    assert dataset["options"]["gold"] == "truth"
+
+
+def test_merged_classes_count_together_in_the_forecast_and_the_manifest(shared):
+    rows = "\n".join(["a,b,y", *(f"{i},{i % 4},{'klm'[i % 3]}" for i in range(90))])
+    dataset = shared.upload(rows)["id"]
+    body = {"dataset_id": dataset, "merge": [["k", "m"]]}
+    assert shared.http.post("/jobs?dry_run=true", json=body).json()["forecast"]["classes"] == 2
+    job = shared.job(**body)
+    manifest = shared.http.get(f"/jobs/{job['id']}/manifest").json()
+    assert manifest["dataset"]["class_rows"] == [60, 30]
+    assert manifest["config"]["merge"] == [["k", "m"]]
+    refused = shared.http.post("/jobs", json={"dataset_id": dataset, "merge": [["k", "x"]]})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/merge"

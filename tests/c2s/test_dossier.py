@@ -1,0 +1,49 @@
+"""What a run leaves beside its model: judged labels, and a report that gold rows enter without being trained on."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from c2s import config, data, pipeline, reviews, workbench
+
+QUICK = {"epochs": 2, "batch_size": 32}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    clean = np.arange(200) % 4
+    x = rng.normal(size=(200, 4)).astype(np.float32) + 4 * np.eye(4)[clean]
+    y = np.where(rng.random(200) < 0.2, rng.integers(4, size=200), clean)
+    gold = np.where(np.arange(200) < 25, clean, -1)
+    plain = data.from_arrays(x, np.array(list("abcd"))[y])
+    return dataclasses.replace(plain, gold=gold)
+
+
+def test_a_run_leaves_judged_labels_and_counts_its_gold_rows(rows, tmp_path):
+    chosen = config.TrainConfig.parse({"stage1": QUICK, "stage2": QUICK, "merge": [["a", "d"]]})
+    found = pipeline.run(rows, chosen, tmp_path / "run")
+    assert found.card["labels"] == ["a", "b", "c"]
+    assert len(found.T_c) == 3
+    folder = found.folder.with_name("result")
+    with reviews.Reviews(folder / reviews.FILE) as judged:
+        assert (judged.rows, judged.classes) == (200, ("a", "b", "c"))
+    report = json.loads((folder / reviews.REPORT).read_text())
+    assert report["out_of_sample"]
+    assert report["worth"]["gold"]["rows"] >= 25
+    assert report["worth"]["more_gold"] == 3 * report["worth"]["gold"]["rows"]
+    assert np.array(found.card["transition"]["interval"]["matrix"]).shape == (3, 3, 2)
+
+
+def test_gold_rows_are_not_trained_on_unless_they_are_many(rows, tmp_path):
+    def bench(dataset, name):
+        quiet = {"device": "cpu", "report": lambda progress: None, "probe": None}
+        return workbench.open_bench(dataset, config.TrainConfig(), tmp_path / name, **quiet)
+
+    few = bench(rows, "few")
+    assert not (rows.gold[few.train] >= 0).any()
+    assert len(few.train) + len(few.holdout) == 200
+    many = bench(dataclasses.replace(rows, gold=np.zeros(200, np.int64)), "many")
+    assert len(many.train) > 170

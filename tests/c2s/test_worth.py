@@ -1,0 +1,95 @@
+"""What a classifier is worth: right under class-conditional noise, silent where its assumption breaks."""
+
+import numpy as np
+import pytest
+
+from c2s import dependence, noise, worth
+
+
+def labelled(rate=0.4, rows=4000, classes=5, right=0.9, seed=0):
+    rng, T = np.random.default_rng(seed), noise.symmetric(classes, rate)
+    clean = rng.integers(classes, size=rows)
+    y = (T.cumsum(axis=1)[clean] < rng.random(rows)[:, None]).sum(axis=1).clip(0, classes - 1)
+    predicted = np.where(rng.random(rows) < right, clean, (clean + 1) % classes)
+    return clean, y, predicted, T
+
+
+def appraised(predicted, y, T, against=()):
+    return worth.appraise(predicted, y, T, bounds=None, against=against, rng=np.random.default_rng(0))
+
+
+def test_under_class_conditional_noise_the_interval_holds_the_clean_accuracy():
+    held = []
+    for seed in range(40):
+        clean, y, predicted, T = labelled(seed=seed, rows=1500)
+        found = appraised(predicted, y, T).clean
+        held.append(found.low <= (predicted == clean).mean() <= found.high)
+    assert np.mean(held) >= 0.9
+
+
+def test_nothing_is_told_through_the_matrix_where_something_speaks_against_it():
+    _, y, predicted, T = labelled()
+    found = appraised(predicted, y, T, against=("because.",))
+    assert found.clean is None
+    assert found.withheld == ("because.",)
+    assert found.agreement.low < found.agreement.value < found.agreement.high
+    assert found.ceiling == pytest.approx(0.6)
+
+
+def test_an_accuracy_over_one_and_a_singular_matrix_are_withheld():
+    _, y, _, T = labelled()
+    agreeing = appraised(y, y, T)  # a classifier that knows the noisy labels by heart
+    assert agreeing.clean is None
+    assert "wrong" in agreeing.withheld[0]
+    assert "singular" in appraised(y, y, np.full((5, 5), 0.2)).withheld[0]
+
+
+def test_gold_rows_count_and_say_how_many_more_would_halve_the_interval():
+    clean, y, predicted, T = labelled()
+    gold = np.where(np.arange(len(clean)) < 100, clean, -1)
+    found = worth.counted(appraised(predicted, y, T), predicted, gold)
+    assert found.gold.rows == 100
+    assert found.gold.value == (predicted == clean)[:100].mean()
+    wide = found.gold.high - found.gold.low
+    rows = found.gold.rows + found.more_gold
+    more = worth.share(round(found.gold.value * rows), rows)
+    assert (more.high - more.low) == pytest.approx(wide / 2, rel=0.1)
+    assert worth.counted(found, predicted, np.full(len(y), -1)) == found
+
+
+def test_a_share_is_never_a_bare_number():
+    assert worth.share(0, 10).high > 0.2
+    assert worth.share(10, 10).low < 0.8
+    plain = appraised(*labelled()[2:0:-1], labelled()[3]).plain()
+    assert set(plain["agreement"]) == {"value", "low", "high", "rows"}
+
+
+def posterior(T, clean, rng):
+    sure = rng.uniform(0.5, 1.0, size=len(clean))[:, None]
+    return sure * T[clean] + (1 - sure) / len(T)
+
+
+def test_noise_of_the_class_alone_is_seldom_taken_for_more():
+    fired = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        clean, y, _, T = labelled(rows=2000, seed=seed)
+        fired.append(dependence.examine(posterior(T, clean, rng), y, T).found)
+    assert np.mean(fired) <= 0.05
+
+
+def test_labels_made_by_a_rule_are_found_out():
+    rng, T = np.random.default_rng(1), noise.symmetric(5, 0.4)
+    clean = rng.integers(5, size=3000)
+    rule = rng.random(3000) < 0.3  # a word in the row, which the net can read as well
+    y = np.where(rule, (clean + 1) % 5, clean)
+    seen = posterior(T, clean, rng)
+    seen[rule, clean[rule]] *= 0.6
+    found = dependence.examine(seen / seen.sum(axis=1, keepdims=True), y, T)
+    assert found.found
+    assert "rule-made" in found.reasons[0] or "more than the class" in found.reasons[-1]
+
+
+def test_the_ceiling_is_the_largest_share_of_each_class():
+    assert dependence.ceiling(noise.symmetric(4, 0.25), np.full(4, 0.25)) == pytest.approx(0.75)
+    assert dependence.ceiling(np.array([[0.3, 0.7], [0.0, 1.0]]), np.array([0.5, 0.5])) == pytest.approx(0.85)
