@@ -13,6 +13,7 @@ PHASES = {
     "search": "stage2",
     "stage2": "stage2",
 }
+TRIED = ("stage2-jocor", "stage2-prune", "stage2-forward", "stage2-f-class2simi")  # by `auto`, of few rows
 TWO_NETS = (config.CoTeaching, config.JoCoR, config.S2E)
 SHARES = {"loading": 0.0, "evaluation": TRAINING, "packaging": 0.99}
 
@@ -95,8 +96,8 @@ def _epochs(chosen: config.TrainConfig) -> dict[str, int]:
         second = chosen.method.epochs or second
     if isinstance(chosen.method, config.S2E) and chosen.method.curve is None:
         epochs |= trials.epochs(chosen.method, second)
-    if isinstance(chosen.method, config.Auto):  # of few rows; of many the first is another
-        return epochs | dict.fromkeys(("stage2-jocor", "stage2-forward", "stage2-f-class2simi"), second)
+    if isinstance(chosen.method, config.Auto):  # of many rows two of them, and another
+        return epochs | dict.fromkeys(TRIED, second)
     return epochs | {"stage2": second}
 
 

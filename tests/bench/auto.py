@@ -121,14 +121,12 @@ def table(rows: list[results.Row]) -> None:
         worlds.setdefault((row["world"], row["seed"]), {})[row["method"]] = 100 * row["accuracy"]
     names = sorted({row["method"] for row in rows})
     whole = {key: found for key, found in worlds.items() if set(METHODS) <= set(found)}
-    print(f"\n{'choice':<16}{'mean regret':>12}{'worst':>8}{'held back':>11}{'settings':>10}")
+    print(f"\n{'choice':<16}{'mean regret':>12}{'worst':>8}{'settings':>10}")
     for name in names:
         lost = {key: _best(found) - found[name] for key, found in whole.items() if name in found}
-        held = [value for (world, _), value in lost.items() if world in auto_worlds.HELD]
         if lost:
             mean, worst = statistics.fmean(lost.values()), max(lost.values())
-            unseen = f"{statistics.fmean(held):.2f}" if held else "-"
-            print(f"{name:<16}{mean:>12.2f}{worst:>8.2f}{unseen:>11}{len(lost):>10}")
+            print(f"{name:<16}{mean:>12.2f}{worst:>8.2f}{len(lost):>10}")
 
 
 def _best(found: dict[str, float]) -> float:

@@ -1,7 +1,7 @@
 """The settings that `method: auto` is measured on: synthetic clusters under many kinds of noise, and real sets.
 
 A synthetic class is two clusters of a normal distribution; how far apart they are is drawn with the setting, so some
-are easy and some overlap. Every fourth synthetic setting is held back from any choice of rules (`held`).
+are easy and some overlap.
 """
 
 from collections.abc import Callable
@@ -73,7 +73,6 @@ SYNTHETIC = (
     Synthetic(100, 20000, "sym", 0.4),
     Synthetic(10, 50000, "sym", 0.5),
 )
-HELD = tuple(one.name for number, one in enumerate(SYNTHETIC) if number % 4 == 3)
 
 
 def matrix(kind: str, classes: int, rate: float) -> Array:

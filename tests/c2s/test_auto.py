@@ -34,7 +34,7 @@ def test_auto_learns_the_clean_classes_and_says_how(tmp_path, T):
     dataset, x, truth = clusters(T)
     found = pipeline.run(dataset, settings(), tmp_path / "run")
     assert evaluation.accuracy(found.net, x, truth) > 0.93
-    assert set(found.card["chosen"]["agreement"]) == {"jocor", "forward", "f-class2simi"}
+    assert set(found.card["chosen"]["agreement"]) == {"jocor", "prune", "forward", "f-class2simi"}
     assert found.kept == f"stage2-{found.card['chosen']['method']}"
     assert any(note.startswith("auto chose") for note in found.notes)
 
@@ -66,11 +66,11 @@ def names(shortlist: auto.Shortlist) -> list[str]:
 
 
 def test_where_pairs_say_nothing_they_are_not_tried():
-    assert names(auto.shortlist(evidence(noise.symmetric(C, 0.79)))) == ["jocor", "forward"]
+    assert names(auto.shortlist(evidence(noise.symmetric(C, 0.79)))) == ["jocor", "prune", "forward"]
 
 
 def test_two_nets_are_for_few_rows():
     few, many = evidence(np.eye(C)), evidence(np.eye(C))
     many = dataclasses.replace(many, y=np.zeros(auto.FEW_ROWS, dtype=np.int64))
-    assert names(auto.shortlist(few)) == ["jocor", "forward", "f-class2simi"]
+    assert names(auto.shortlist(few)) == ["jocor", "prune", "forward", "f-class2simi"]
     assert names(auto.shortlist(many)) == ["forward", "f-class2simi", "apl"]

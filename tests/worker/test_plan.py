@@ -26,7 +26,7 @@ def test_the_search_of_s2e_is_part_of_the_plan():
 
 def test_the_methods_that_auto_tries_are_part_of_the_plan():
     found = steps(wanted(3, method="auto"))
-    assert found[-3:] == ["stage2-jocor", "stage2-forward", "stage2-f-class2simi"]
+    assert found[1:] == list(plan.TRIED)
 
 
 def test_two_nets_count_twice():
