@@ -1,8 +1,8 @@
 """A drawing as plain shapes, and its form as SVG; who has Pillow can paint the same shapes."""
 
+import html
 from dataclasses import dataclass
 from typing import Literal
-from xml.sax import saxutils
 
 Anchor = Literal["start", "middle", "end"]
 Colour = tuple[int, int, int]
@@ -86,4 +86,4 @@ def _element(shape: Shape) -> str:
 def _escaped(text: str) -> str:
     """As XML takes it: without control characters, which no escape makes legal."""
     legal = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-    return saxutils.escape(legal)
+    return html.escape(legal, quote=False)
