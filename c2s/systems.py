@@ -45,7 +45,8 @@ class ForwardSimi(Config):
     name: Literal["f-class2simi"] = "f-class2simi"
     correction: Correction = "auto"
     diagonal: NonNegativeFloat = 1.0  # the authors keep a row's pair with itself
-    forward: NonNegativeFloat = 0.0  # ours: weight of Forward's loss beside the pairs'; at 1 both pull alike
+    # ours: weight of Forward's loss beside the pairs'; at 1 both pull alike. None: 1 where pairs say little, else 0
+    forward: NonNegativeFloat | None = None
 
 
 class ReweightSimi(Config):

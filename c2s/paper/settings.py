@@ -150,16 +150,18 @@ def recipe_of(dataset: str) -> Recipe:
 
 def _method(name: str, dataset: str, *, printed: bool) -> dict[str, object]:
     """The method by name; `printed` holds pairs to the paper's T_s, which its experiments with a given T are about."""
-    if name.endswith(EXACT):
-        return {"name": name.removesuffix(EXACT), "correction": "exact"}
+    found: dict[str, object] = {"name": name.removesuffix(EXACT)}
     if name == "apl":
-        alpha, beta = APL.get(dataset, (1.0, 1.0))
-        return {"name": name, "alpha": alpha, "beta": beta}
-    if name == "phuber-ce":
-        return {"name": name, "tau": TAU.get(dataset, 10.0)}
-    if printed and name in CORRECTED_PAIRS:
-        return {"name": name, "correction": "similarity"}
-    return {"name": name}
+        found["alpha"], found["beta"] = APL.get(dataset, (1.0, 1.0))
+    elif name == "phuber-ce":
+        found["tau"] = TAU.get(dataset, 10.0)
+    elif name.endswith(EXACT):
+        found["correction"] = "exact"
+    elif printed and name in CORRECTED_PAIRS:
+        found["correction"] = "similarity"
+    if printed and name.startswith("f-class2simi"):
+        found["forward"] = 0.0  # the paper's pairs stand alone
+    return found
 
 
 def _estimate(preset: Preset, classes: int) -> config.Estimate:

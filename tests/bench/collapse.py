@@ -17,7 +17,7 @@ from c2s.paper import groundwork, results, sources, version
 
 RESULTS = Path(__file__).parent / "results" / "collapse.jsonl"
 CLASSES, RATE, USED = 20, 0.6, 0.01
-PAIRS = {"name": "f-class2simi", "correction": "similarity"}
+PAIRS = {"name": "f-class2simi", "correction": "similarity", "forward": 0.0}
 STEPS = {"name": "step", "every": 10}
 VARIANTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "base": (PAIRS, {}),  # the paper's: no average, rate 1e-3, batches of 128

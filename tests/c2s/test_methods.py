@@ -96,6 +96,14 @@ def test_forward_beside_pairs_is_weighted_by_the_batch():
     torch.testing.assert_close(found[1.0] - found[0.0], 2 / 40 * losses.forward(logits, y, T))
 
 
+def test_forward_stands_beside_pairs_where_they_say_little():
+    method = choice.build(config.ForwardSimi())
+    assert method.transition(evidence(noise.symmetric(C, 0.4)))().ndim == 2
+    assert method.transition(evidence(noise.symmetric(C, 0.6)))().ndim == 3
+    alone = choice.build(config.ForwardSimi(forward=0.0))
+    assert alone.transition(evidence(noise.symmetric(C, 0.6)))().ndim == 2
+
+
 @pytest.mark.parametrize("correction", ["similarity", "exact"])
 def test_a_correction_that_is_asked_for_is_used(correction):
     flips = noise.pair_flip(C, 0.45)
