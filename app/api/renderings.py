@@ -21,6 +21,7 @@ TYPES: dict[Form, str] = {
     "png": "image/png",
     "svg": "image/svg+xml",
 }
+FILES = [kind.partition(";")[0] for form, kind in TYPES.items() if form != "json"]
 ANY: dict[str, Form] = {"*/*": "json", "": "json", "application/*": "json", "text/*": "csv", "image/*": "png"}
 Matrix = npt.NDArray[np.float64]
 

@@ -79,7 +79,7 @@ class TransitionOut(matrices.Noise):
     responses={
         200: {
             "description": "As JSON, or in the form that `Accept` or `format` names",
-            "content": {kind: {"schema": {"type": "string"}} for kind in renderings.TYPES.values()},
+            "content": {kind: {"schema": {"type": "string"}} for kind in renderings.FILES},
         },
         304: {"description": "Not changed"},
         **problems.documented(406),

@@ -2,7 +2,7 @@
 
 cleanlab lives in an environment of its own (`.venv/cleanlab`) and answers over files. Its best setting is the best, by
 gold and so in hindsight, of its three scores with and without adjusted probabilities, and of a logistic regression that
-it cross-validates itself on the rows (where they are numbers). Ours is one setting for all sets.
+it cross-validates itself on the rows. Ours is one setting for all sets.
 """
 
 import argparse

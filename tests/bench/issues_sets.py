@@ -131,9 +131,17 @@ def judged(name, root, folder):
         found = posterior(dataset, folder / name)
         folder.mkdir(parents=True, exist_ok=True)
         np.savez(kept, posterior=found, given=given, gold=gold)
-        if isinstance(x, np.ndarray):
-            np.save(folder / f"{name}-x.npy", x.reshape(len(x), -1).astype(np.float32))
+        np.save(folder / f"{name}-x.npy", plain(x))
     return np.load(kept, allow_pickle=False)
+
+
+def plain(x):
+    """Rows as one array of numbers, for models that are not ours."""
+    if not isinstance(x, data.Bags):
+        return x.reshape(len(x), -1).astype(np.float32)
+    found = np.zeros((len(x), x.width), np.float32)
+    found[np.repeat(np.arange(len(x)), np.diff(x.indptr)), x.indices] = x.weights
+    return found
 
 
 def posterior(dataset, folder, seed=SEED):

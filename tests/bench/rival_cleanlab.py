@@ -37,7 +37,8 @@ def own_model(path, y):
     from sklearn.model_selection import cross_val_predict
 
     x = np.load(path, allow_pickle=False)
-    x = (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-3)
+    if (x == 0).mean() < 0.9:  # counts of words stay as they are
+        x = (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-3)
     return cross_val_predict(LogisticRegression(max_iter=100), x, y, cv=5, method="predict_proba")
 
 
