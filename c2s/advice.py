@@ -1,6 +1,6 @@
 """Which method suits a matrix, said before anything is trained, with the reason.
 
-The rules are those that held on the data at hand (`tests/bench/advice.py` prints how often they do): pairs need four
+The rules follow what the first experiments showed and were not tried on other data: pairs need four
 classes, noise that leaves a gap between similar and dissimilar, and rows enough; few rows are better pruned.
 """
 
