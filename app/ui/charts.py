@@ -16,6 +16,7 @@ FAINT = 0.005  # of a large matrix: below, a cell is left to the background
 LONGEST = 14  # letters of a name on an axis
 SIDE, MARGIN, HEAD = 480, 110, 96
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 240, 52, 28, 10
+LEGEND = 3  # entries in a row
 
 
 @dataclass(frozen=True)
@@ -116,22 +117,25 @@ def curves(lines: Sequence[Line], label: str, *, across: str = "epoch") -> Marku
     xs, ys = [x for x, _ in points], [y for _, y in points]
     box = (min(xs), max(max(xs), min(xs) + 1), min(ys), max(max(ys), min(ys) + 1e-6))
     drawn = [_line(line, number, box) for number, line in enumerate(lines)]
-    legend = [
-        Markup('<text x="{}" y="{}" class="line-{} legend">{} {:.3f}</text>').format(
-            WIDTH - 8, TOP + 14 + 16 * number, number % 4, line.name, line.points[-1][1]
-        )
-        for number, line in enumerate(lines)
-        if line.points
-    ]
+    told = [(number, line) for number, line in enumerate(lines) if line.points]
+    legend = [_entry(place, number, line) for place, (number, line) in enumerate(told)]
     return Markup(
         '<svg class="curves" role="img" aria-label="{label}" viewBox="0 0 {w} {h}">{axes}{drawn}{legend}</svg>'
     ).format(
         label=f"{label}: " + ", ".join(f"{one.name} {one.points[-1][1]:.3f}" for one in lines if one.points),
         w=WIDTH,
-        h=HEIGHT,
+        h=HEIGHT + 18 * -(-len(told) // LEGEND) + 4,
         axes=_axes(box, across),
         drawn=Markup().join(drawn),
         legend=Markup().join(legend),
+    )
+
+
+def _entry(place: int, number: int, line: Line) -> Markup:
+    """A line of the legend, below the picture so that no curve crosses it."""
+    x, y = LEFT + place % LEGEND * 170, HEIGHT + 14 + 18 * (place // LEGEND)
+    return Markup('<path class="line line-{}" d="M{} {}h22"/><text x="{}" y="{}">{} {:.3f}</text>').format(
+        number % 4, x, y - 4, x + 28, y, short(line.name), line.points[-1][1]
     )
 
 

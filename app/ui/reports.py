@@ -14,6 +14,7 @@ from app.ui import charts, words
 
 SIDES = ("true", "given")
 MOST_LINES = 8
+FOLD = "fold-"  # trainings on parts of the rows, for the estimate of T_c alone
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,13 @@ def phases(job: jobs.JobOut) -> list[Phase]:
 
 
 def series(database: Database, job_id: str, metric: str) -> list[charts.Line]:
-    """A metric over the epochs, one line for each training of the job."""
+    """A metric over the epochs, one line for each training of the job; the folds of stage 1 are left out."""
     found: dict[str, list[tuple[float, float]]] = {}
     for epoch in results.metrics(job_id, database).data:
         value = epoch.metrics.get(metric)
-        if value is not None and epoch.epoch is not None:
-            found.setdefault(epoch.step or epoch.phase or "", []).append((epoch.epoch, value))
+        name = epoch.step or epoch.phase or ""
+        if value is not None and epoch.epoch is not None and not name.startswith(FOLD):
+            found.setdefault(name, []).append((epoch.epoch, value))
     return [charts.Line(name, sorted(dict(points).items())) for name, points in found.items()][:MOST_LINES]
 
 
