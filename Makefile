@@ -6,7 +6,7 @@ SHELL := /bin/bash
 # strict: a package that could not be looked up is a failure, not a pass
 AUDIT = .venv/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down test check format bench bench-serve bench-auto bench-issues faults scale celery56 images stack load paper audit clean
+.PHONY: help setup demo up down test check format bench bench-serve bench-auto bench-issues faults scale shots celery56 images stack load paper audit clean
 # the service that these commands start keeps its state here, not in the user's home
 export C2S_HOME ?= $(CURDIR)/.c2s
 
@@ -82,6 +82,9 @@ faults: setup ## kill, freeze, cut and fill everything while jobs run; prints wh
 
 scale: setup ## workers on 1, 2 and 4 hosts (network namespaces; needs root), and one of them cut off in the middle of a job
 	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/e2e/scale.py
+
+shots: setup ## every page of the dashboard as a picture, in build/shots; needs Chromium
+	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/e2e/shots.py build/shots
 
 celery56: setup ## the worker's tests on Celery 5.6.3, which it must run on as well as on the pinned 5.7
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/celery56 celery==5.6.3 kombu==5.6.2

@@ -47,6 +47,7 @@ from app.core import datasets as records
 from app.core import metrics as figures
 from app.core import settings as configuration
 from app.core.settings import Settings
+from app.ui import dashboard
 
 log = structlog.get_logger("c2s")
 ENCODERS = 2  # large questions that are read at once
@@ -111,7 +112,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         *WATCHED,
         *ACCESS,
     )
-    for resource in asked:
+    for resource in (*asked, *dashboard.PAGES):
         app.include_router(resource.router)
     return app
 

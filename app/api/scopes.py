@@ -73,6 +73,17 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("PATCH", "/projects/{project_id}"): "admin",
     ("GET", "/audit"): "admin",
     ("GET", "/metrics"): "admin",  # of all projects together
+    ("GET", "/ui/static/{file}"): "any key",
+    ("GET", "/ui/datasets"): "read",
+    ("GET", "/ui/datasets/{dataset_id}"): "read",
+    ("GET", "/ui/new"): "read",
+    ("GET", "/ui/jobs"): "read",
+    ("GET", "/ui/jobs/{job_id}"): "read",
+    ("GET", "/ui/jobs/{job_id}/review"): "read",
+    ("GET", "/ui/compare"): "read",
+    ("GET", "/ui/models"): "read",
+    ("GET", "/ui/models/{name}"): "read",
+    ("GET", "/ui/admin"): "admin",
 }
 OPEN = frozenset(path for (_, path), need in NEEDS.items() if need == "anybody")
 

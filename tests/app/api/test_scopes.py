@@ -12,10 +12,17 @@ from app.api import scopes
 from app.core.callers import SCOPES
 from app.core.ownership import Key
 from app.core.settings import Settings
+from app.ui import dashboard
 
 NAMES = {"dataset": "ds", "job": "job", "model": "mdl", "key": "key", "project": "prj"}
 NONE = {f"{name}_id": f"{prefix}_{'1' * 26}" for name, prefix in NAMES.items()}  # ids of nothing
-NONE |= {"name": "mdl_" + "1" * 26, "version": "mdl_" + "1" * 26, "code": "not_found", "alias": "default"}
+NONE |= {
+    "name": "mdl_" + "1" * 26,
+    "version": "mdl_" + "1" * 26,
+    "code": "not_found",
+    "alias": "default",
+    "file": "none",
+}
 SCHEMA = main.create_app(Settings(token="t" * 32)).openapi()
 OPERATIONS = [(verb.upper(), path) for path, verbs in SCHEMA["paths"].items() for verb in verbs]
 
@@ -37,6 +44,7 @@ def test_the_table_names_every_route_and_nothing_else():
     modules = [
         importlib.import_module(f"app.api.{found.name}") for found in pkgutil.iter_modules(api.__path__)
     ]
+    modules += dashboard.PAGES
     routers = [module.router for module in modules if hasattr(module, "router")]
     routes = {(verb, route.path) for router in routers for route in router.routes for verb in route.methods}
     assert routes == set(scopes.NEEDS)

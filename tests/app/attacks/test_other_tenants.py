@@ -135,8 +135,10 @@ def test_handlers_have_no_other_way_to_the_database():
     from pathlib import Path
 
     import app.api
+    import app.ui
 
-    for path in Path(app.api.__file__).parent.glob("*.py"):
+    folders = [Path(package.__file__).parent for package in (app.api, app.ui)]
+    for path in [file for folder in folders for file in folder.glob("*.py")]:
         text = path.read_text()
         if path.name not in ("deps.py", "pages.py"):  # pages: before anybody is known, to open a session
             assert "state.database" not in text, path.name

@@ -1,0 +1,58 @@
+"""Pages of jobs: where one stands, and what it found."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from app.api import deps, events, jobs, problems
+from app.core import events as records
+from app.core.db import Database
+from app.core.tables import ENDED, Dataset
+from app.ui import charts, rendering, reports
+
+router = APIRouter(
+    prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
+)
+After = Annotated[str | None, Query(max_length=40, pattern=r"^[a-z0-9_]+$")]
+
+
+@router.get("")
+def index(request: Request, database: deps.Db, after: After = None) -> Response:
+    found = jobs.index(database, deps.Cursor(limit=50, after=after))
+    return rendering.page(request, "jobs.html", jobs=found, names=_names(database, found.data))
+
+
+def _names(database: Database, found: list[jobs.JobOut]) -> dict[str, str]:
+    """The names of the datasets that jobs were made for."""
+    with database.read() as tx:
+        wanted = {job.dataset_id for job in found if job.dataset_id}
+        return {one.id: one.name for key in wanted if (one := tx.get(Dataset, key)) is not None}
+
+
+@router.get("/{job_id}")
+def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Files) -> Response:
+    job = jobs.show(job_id, database)
+    found = reports.transition(database, store, job_id) if job.task == "train" else None
+    names = _names(database, [job])
+    return rendering.page(
+        request,
+        "job.html",
+        job=job,
+        title=job.name or names.get(job.dataset_id or "") or job.id,
+        dataset=names.get(job.dataset_id or ""),
+        ended=job.state in ENDED,
+        phases=reports.phases(job),
+        loss=charts.curves(reports.series(database, job_id, "loss"), "Loss on the training rows"),
+        accuracy=charts.curves(
+            reports.series(database, job_id, "accuracy"), "Agreement with the labels of the rows held out"
+        ),
+        notes=_notes(database, job_id),
+        found=found,
+        heat=reports.heat(found) if found else "",
+    )
+
+
+def _notes(database: Database, job_id: str) -> list[str]:
+    with database.read() as tx:
+        found = [events.EventOut.model_validate(event) for event in records.of_type(tx, job_id, "note")]
+    return list(dict.fromkeys(str(note.data.get("message") or note.data.get("note") or "") for note in found))

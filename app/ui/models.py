@@ -1,0 +1,62 @@
+"""Pages of models: versions and aliases of a name, and a playground for one version."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from app.api import aliases, deps, models, problems
+from app.core import aliases as pointers
+from app.core import models as records
+from app.core.storage import Store
+from app.ui import rendering
+from c2s import cards
+
+router = APIRouter(
+    prefix="/ui/models", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
+)
+After = Annotated[str | None, Query(max_length=40, pattern=r"^[a-z0-9_]+$")]
+MOST_FIELDS = 60  # of a form for one row
+
+
+@router.get("")
+def index(request: Request, database: deps.Db, after: After = None) -> Response:
+    found = models.index(database, deps.Cursor(limit=50, after=after))
+    return rendering.page(request, "models.html", models=found)
+
+
+@router.get("/{name}")
+def show(
+    request: Request,
+    name: Annotated[str, Path(max_length=records.LONGEST)],
+    database: deps.Db,
+    store: deps.Files,
+) -> Response:
+    with database.read() as tx:
+        row = records.resolve(tx, name)
+        pointing = [aliases.out(alias, version) for alias, version in pointers.of(tx, row.name)]
+    versions = models.index(database, deps.Cursor(limit=100), name=row.name).data
+    return rendering.page(
+        request,
+        "model.html",
+        model=row,
+        versions=versions,
+        aliases=pointing,
+        asks=_asks(store, row.folder),
+    )
+
+
+def _asks(store: Store, folder: str) -> dict[str, Any]:
+    """What the playground asks for: a picture's size, the columns of a row, or how many numbers."""
+    card = cards.load(store.open_model(folder))
+    shape, encoding = card["shape"], card["encoding"] or {}
+    columns = [one if isinstance(one, str) else one["name"] for one in encoding.get("columns") or ()]
+    kind = str(shape["kind"])
+    if kind == "text" and not encoding:
+        kind = "bags"  # terms that came without the words they stand for: nothing a person could type
+    return {
+        "kind": kind,
+        "image": shape.get("image"),
+        "width": shape.get("width"),
+        "columns": columns[:MOST_FIELDS],
+        "left_out": max(0, len(columns) - MOST_FIELDS),
+    }

@@ -1,0 +1,70 @@
+"""Pages from templates: every value is escaped, and scripts and styles come from our own files alone."""
+
+import functools
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+
+from app.api import admission, problems, strict
+from app.core import errors, sessions
+from app.core.callers import NOBODY, Caller
+from app.ui import words
+
+FOLDER = Path(__file__).parent
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    loader = jinja2.FileSystemLoader(FOLDER / "templates")
+    found = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    found.filters |= words.FILTERS
+    return found
+
+
+def caller(request: Request) -> Caller:
+    """Who looks at a page."""
+    found: Caller = getattr(request.state, "caller", NOBODY)
+    return found
+
+
+def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    """A page of ours."""
+    who = caller(request)
+    token = sessions.csrf_token(admission.cookie(request)) if who.by_cookie else ""
+    known = {"version": request.app.version, "csrf": token, "who": who, "path": request.url.path}
+    body = _templates().get_template(template).render(known | values)
+    return HTMLResponse(body, status, headers=HEADERS)
+
+
+class Paged(strict.Strict):
+    """A route whose errors are pages, too, where a person will read them."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def paged(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except (errors.ServiceError, RequestValidationError) as exc:
+                if "text/html" not in request.headers.get("accept", ""):
+                    raise
+                found = problems.invalid(exc.errors()) if isinstance(exc, RequestValidationError) else exc
+                return page(request, "problem.html", status=found.status, problem=found)
+
+        return paged

@@ -1,0 +1,70 @@
+"""Numbers and times as people read them, for templates."""
+
+import datetime
+from typing import Any
+
+PHASES = ("loading", "stage1", "transition", "stage2", "evaluation", "packaging")
+KIBI = 1024.0
+NONE = "\N{EN DASH}"  # where there is nothing to say
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """0.4 as 40.0 %."""
+    return NONE if share is None else f"{100 * share:.{digits}f} %"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with few digits, a whole one with all."""
+    if value is None:
+        return NONE
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def size(count: int | None) -> str:
+    """Bytes in the unit that suits them."""
+    left = float(count or 0)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if left < KIBI:
+            return f"{left:.0f} {unit}" if unit == "B" else f"{left:.1f} {unit}"
+        left /= KIBI
+    return f"{left:.1f} TiB"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as 1 h 02 min."""
+    if seconds is None:
+        return NONE
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def moment(text: str | None) -> str:
+    """An RFC 3339 time as 2026-01-31 12:00 UTC."""
+    return NONE if text is None else text[:16].replace("T", " ") + " UTC"
+
+
+def lasted(job: Any) -> str:
+    """How long a job that ended ran."""
+    if job.started_at is None or job.finished_at is None:
+        return NONE
+    ends = [datetime.datetime.fromisoformat(moment) for moment in (job.started_at, job.finished_at)]
+    return duration((ends[1] - ends[0]).total_seconds())
+
+
+def choice(config: dict[str, Any], part: str) -> str:
+    """The name of a job's method or net."""
+    return str((config.get(part) or {}).get("name", NONE))
+
+
+FILTERS = {
+    "percent": percent,
+    "number": number,
+    "size": size,
+    "duration": duration,
+    "moment": moment,
+    "lasted": lasted,
+    "choice": choice,
+}
