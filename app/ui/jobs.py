@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.api import deps, events, jobs, problems
+from app.api import deps, jobs, problems
 from app.core import events as records
+from app.core import models
 from app.core.db import Database
 from app.core.tables import ENDED, Dataset
 from app.ui import charts, rendering, reports
@@ -46,13 +47,15 @@ def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Fi
         accuracy=charts.curves(
             reports.series(database, job_id, "accuracy"), "Agreement with the labels of the rows held out"
         ),
-        notes=_notes(database, job_id),
+        notes=_notes(database, job),
         found=found,
         heat=reports.heat(found) if found else "",
     )
 
 
-def _notes(database: Database, job_id: str) -> list[str]:
+def _notes(database: Database, job: jobs.JobOut) -> list[str]:
+    """What the job remarked on its way, and what its model's card does."""
     with database.read() as tx:
-        found = [events.EventOut.model_validate(event) for event in records.of_type(tx, job_id, "note")]
-    return list(dict.fromkeys(str(note.data.get("message") or note.data.get("note") or "") for note in found))
+        said = [event.data.get("message") for event in records.of_type(tx, job.id, "note")]
+        card = models.find(tx, job.model_id).card if job.model_id else {}
+    return list(dict.fromkeys(str(note) for note in [*said, *card.get("notes", ())] if note))
