@@ -50,6 +50,7 @@ def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Fi
         notes=_notes(database, job),
         found=found,
         heat=reports.heat(found) if found else "",
+        report=reports.worth(database, store, job_id) if found else None,
     )
 
 

@@ -7,6 +7,7 @@ import orjson
 from markupsafe import Markup
 
 from app.api import jobs, results, transitions
+from app.api import reports as noise
 from app.core import errors
 from app.core.db import Database
 from app.core.storage import Store
@@ -53,6 +54,16 @@ def transition(database: Database, store: Store, job_id: str) -> dict[str, Any] 
     """The transition resource of a job; None: not estimated."""
     try:
         answer = transitions.show_transition(job_id, database=database, store=store, format="json")
+    except errors.NotFound:
+        return None
+    found: dict[str, Any] = orjson.loads(answer.body)
+    return found
+
+
+def worth(database: Database, store: Store, job_id: str) -> dict[str, Any] | None:
+    """What a job's report says of its classifier; None: there is none, or none yet."""
+    try:
+        answer = noise.show(job_id, database, store)
     except errors.NotFound:
         return None
     found: dict[str, Any] = orjson.loads(answer.body)

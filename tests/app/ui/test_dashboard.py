@@ -138,6 +138,16 @@ def test_the_log_and_a_way_on_are_shown_where_a_job_failed(browser, marked):
     assert 'data-call="POST /jobs/' in text
 
 
+def test_a_job_s_page_tells_what_its_classifier_is_worth_and_never_a_bare_number(shared, browser, published):
+    _, job = published("vectors")
+    known = shared.http.get(f"/jobs/{job}/report").json()["worth"]
+    page = browser.get(f"/ui/jobs/{job}").text
+    assert "What the classifier is worth" in page
+    assert f"{known['agreement']['rows']} rows)" in page
+    assert ("estimated through T_c" in page) == (known["clean"] is not None)
+    assert ("No accuracy on clean labels is told" in page) == (known["clean"] is None)
+
+
 def test_a_hundred_classes_make_a_page_of_bearable_size(shared, browser):
     y = np.arange(2000) % 100
     file = io.BytesIO()
