@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 from faulty_line import bucket_of
-from workers import rows, wanted
+from workers import SLOW, rows, wanted
 
 from app.core import stores
 from c2s import cards
@@ -35,13 +35,15 @@ def dataset(host):
 
 
 def test_a_job_that_one_host_gave_back_ends_on_another_with_the_same_weights(
-    make_host, make_home, monkeypatch
+    make_host, make_home, monkeypatch, sabotage
 ):
+    epochs = 20
     alone = make_home()
-    alone.job(alone.dataset(rows()), wanted(4))
+    alone.job(alone.dataset(rows()), wanted(epochs))
     reference = alone.models(alone.do().id)[0].sha256
     here, there = make_host(), make_host()
-    job_id = here.job(dataset(here), wanted(4))
+    job_id = here.job(dataset(here), wanted(epochs))
+    sabotage(start=SLOW)  # else it may end before its first state is in the bucket
     monkeypatch.setattr(saving, "PAUSE_SECONDS", 0.0)
     note = supervisor.Supervisor._note
 
@@ -59,7 +61,7 @@ def test_a_job_that_one_host_gave_back_ends_on_another_with_the_same_weights(
     (model,) = there.models(job_id)
     assert model.sha256 == reference
     resumed = [event for event in there.events(job_id, "epoch") if event["step"] == "stage1"]
-    assert len(resumed) == 4, "no epoch of the first stage ran twice"
+    assert len(resumed) == epochs, "no epoch of the first stage ran twice"
     assert cards.verify(make_host().store.open_model(model.folder))["sha256"] == reference
     assert there.store.attempts(job_id) == [2]
     assert {piece.key for piece in there.store.pieces()} == {

@@ -21,20 +21,6 @@ GIB = 2**30
 
 
 @pytest.fixture
-def sabotage(tmp_path, monkeypatch):
-    """Code that runs in every child as it starts, or in the place of torch."""
-
-    def place(torch=None, start=None):
-        for name, code in (("torch", torch), ("sitecustomize", start)):
-            if code is not None:
-                (tmp_path / "first").mkdir(exist_ok=True)
-                (tmp_path / "first" / f"{name}.py").write_text(code)
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "first"))
-
-    return place
-
-
-@pytest.fixture
 def small(home):
     return home.dataset(rows())
 
