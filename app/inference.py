@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from app import batching
 from app.core.errors import Conflict, Unavailable
@@ -42,8 +43,7 @@ class Inference:
 
     async def model(self, key: str) -> Loaded:
         """The model of a folder; many who ask at once wait for one loading."""
-        if (found := self._loaded.get(key)) is not None:
-            self._loaded.move_to_end(key)
+        if (found := self.loaded(key)) is not None:
             return found
         promise = self._loading.get(key)
         if promise is None:
@@ -51,6 +51,12 @@ class Inference:
             promise = self._loading[key] = loop.run_in_executor(self._readers, self._read, key)
             promise.add_done_callback(lambda done: self._keep(key, done))
         return await asyncio.shield(promise)  # one who leaves must not stop it for the others
+
+    def loaded(self, key: str) -> Loaded | None:
+        """The model of a folder if it is in memory; it counts as used."""
+        if (found := self._loaded.get(key)) is not None:
+            self._loaded.move_to_end(key)
+        return found
 
     def _keep(self, key: str, done: "asyncio.Future[Loaded]") -> None:
         del self._loading[key]
@@ -72,11 +78,11 @@ class Inference:
             detail = "the stored model is damaged or incomplete: `c2s doctor --deep` says more"
             raise Unavailable(detail, code="model_damaged", retry_after=300) from exc
 
-    async def probabilities(
+    def probabilities(
         self, model: Loaded, rows: data.Inputs, gone: Callable[[], bool] = batching.present
-    ) -> runtime.Probabilities:
-        """P(clean class | row) of rows that fit the model."""
-        return await self._batcher.ask(model.line, rows, gone)
+    ) -> Coroutine[Any, Any, runtime.Probabilities]:
+        """P(clean class | row) of rows that fit the model, once it is their turn."""
+        return self._batcher.ask(model.line, rows, gone)
 
     def close(self) -> None:
         """End the threads."""

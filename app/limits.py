@@ -16,6 +16,7 @@ from app.core import errors
 MEBI = 1024 * 1024
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 NDJSON = b"application/x-ndjson"
+PLACE = "c2s.exchange"  # of the scope: the layers inside share it
 # On every answer. What brings a policy of its own (a page) keeps it; the rest is data, and no document of any site.
 SECURITY = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
@@ -25,6 +26,7 @@ SECURITY = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
 }
+ALWAYS = tuple(SECURITY.items())
 TLS = (b"strict-transport-security", b"max-age=31536000")  # only where a browser came by TLS
 FORMS = {b"multipart/form-data", b"application/x-www-form-urlencoded"}
 
@@ -61,8 +63,8 @@ def problem_headers(body: bytes, request_id: str) -> list[tuple[bytes, bytes]]:
 def secured(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
     """An answer's headers with what keeps a browser from being clever about it."""
     given = list(headers)
-    names = {name.lower() for name, _ in given}
-    given += [(name, value) for name, value in SECURITY.items() if name not in names]
+    own = {name for name, _ in given if name in SECURITY}
+    given += [pair for pair in ALWAYS if pair[0] not in own] if own else ALWAYS
     return [*given, TLS] if scheme == "https" else given
 
 
@@ -103,43 +105,39 @@ class Limits:
         self.app = app
         self.most = most  # requests under way; more would wait so long that "try again" is the kinder answer
         self.under_way = 0
-        self.json_bytes = json_bytes
-        self.larger = {("POST", "/predict"): predict_bytes, ("POST", "/datasets"): upload_bytes}
+        self.json_bytes, self.predict_bytes, self.upload_bytes = json_bytes, predict_bytes, upload_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        quick = not _takes_its_time(scope)
+        limit, quick = self._allowed(scope)
         if quick and self.under_way >= self.most:
             await busy(scope, receive, send)
             return
-        self.under_way += quick
-        try:
-            await self._pass_on(scope, receive, send)
-        finally:
-            self.under_way -= quick
-
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limit = self.larger.get((scope["method"], scope["path"]), self.json_bytes)
-        if speaks_oip(scope["path"]) and scope["path"].endswith("/infer"):
-            limit = self.larger["POST", "/predict"]
-        if _is_stream(scope) or _is_file(scope):
-            limit = self.larger["POST", "/datasets"]
-        exchange = Exchange(scope, receive, send, limit=limit)
+        exchange = scope[PLACE] = Exchange(scope, receive, send, limit=limit)
         scope.setdefault("state", {})["request_id"] = exchange.request_id
         tokens = structlog.contextvars.bind_contextvars(request_id=exchange.request_id)
+        self.under_way += quick
         try:
             await exchange.run(self.app)
         finally:
+            self.under_way -= quick
+            del scope[PLACE]  # each holds the other: the collector of cycles would have to come
             structlog.contextvars.reset_contextvars(**tokens)
 
+    def _allowed(self, scope: Scope) -> tuple[int, bool]:
+        """The bytes that a body may have, and whether its answer is expected at once.
 
-def _takes_its_time(scope: Scope) -> bool:
-    """Streams of events and uploads last as long as their clients wish, and wait more than they work."""
-    path: str = scope["path"]
-    upload = (scope["method"], path) == ("POST", "/datasets") or _is_file(scope)
-    return path.endswith("/events") or _is_stream(scope) or upload
+        Streams of events and uploads last as long as their clients wish, and wait more than they work.
+        """
+        path: str = scope["path"]
+        predicts = path == "/predict"
+        if (predicts and header(scope, b"content-type").startswith(NDJSON)) or _is_upload(scope):
+            return self.upload_bytes, False
+        if (predicts and scope["method"] == "POST") or (speaks_oip(path) and path.endswith("/infer")):
+            return self.predict_bytes, True
+        return self.json_bytes, not path.endswith("/events")
 
 
 def speaks_oip(path: str) -> bool:
@@ -147,16 +145,12 @@ def speaks_oip(path: str) -> bool:
     return path == "/v2" or path.startswith("/v2/")
 
 
-def _is_stream(scope: Scope) -> bool:
-    """Lines that are answered one by one and never held together."""
-    return scope["path"] == "/predict" and header(scope, b"content-type").startswith(NDJSON)
-
-
-def _is_file(scope: Scope) -> bool:
-    """Rows to predict as a file; JSON at the same address only names a dataset."""
+def _is_upload(scope: Scope) -> bool:
+    """A dataset, or rows to predict as a file; JSON at the same address only names a dataset."""
+    if scope["method"] != "POST" or scope["path"] != "/predictions":
+        return bool(scope["method"] == "POST" and scope["path"] == "/datasets")
     kind = header(scope, b"content-type").split(b";")[0].strip().lower()
-    asks = kind == b"application/json" or kind.endswith(b"+json")
-    return (scope["method"], scope["path"]) == ("POST", "/predictions") and not asks
+    return not (kind == b"application/json" or kind.endswith(b"+json"))
 
 
 class Exchange:
@@ -171,6 +165,7 @@ class Exchange:
         self.started = False  # the application has begun its answer
         self.refused = False  # we have answered in its place
         self.request_id = request_id_of(scope)
+        self.extra: list[tuple[bytes, bytes]] = []  # headers that the layers inside add to the answer
 
     async def run(self, app: ASGIApp) -> None:
         media_type = header(self.scope, b"content-type").split(b";")[0].strip().lower()
@@ -208,7 +203,8 @@ class Exchange:
             self.started = True
             kept = [(name, value) for name, value in message.get("headers", []) if name != b"x-request-id"]
             mark = (b"x-request-id", self.request_id.encode("ascii"))
-            message = {**message, "headers": secured([*kept, mark], self.scope.get("scheme", "http"))}
+            headers = secured([*kept, mark, *self.extra], self.scope.get("scheme", "http"))
+            message = {**message, "headers": headers}
         await self.inner_send(message)
 
     async def refuse_form(self, media_type: str) -> None:

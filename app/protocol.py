@@ -12,7 +12,7 @@ from typing import Any, cast
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http import flow_control, httptools_impl
 
-from app import limits, watching
+from app import heads, limits, outgoing, watching
 from app.core import errors, metrics
 
 BUSY = watching.Watched(limits.busy)  # counted and told like any other answer
@@ -47,7 +47,6 @@ class Guarded(httptools_impl.HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self.part = Part.nothing
         self.messages = 0  # begun and ended ones, together
-        self.head_size = 0  # bytes of whole header lines
         self.head_chunks = 0  # bytes of chunks that held nothing but head
         self.progress_at = 0.0
         self.refused = False
@@ -105,20 +104,15 @@ class Guarded(httptools_impl.HttpToolsProtocol):
         super().on_message_begin()
         self.part = Part.head
         self.messages += 1
-        self.head_size = self.head_chunks = 0
-
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self.count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self.count(len(name) + len(value) + 4)  # with ": " and the line's end
+        self.head_chunks = 0
 
     def on_headers_complete(self) -> None:
-        names = {name for name, _ in self.headers}
-        if b"transfer-encoding" in names and (
-            b"content-length" in names or self.parser.get_http_version() != "1.1"
+        lines = [len(name) + len(value) + 4 for name, value in self.headers]  # with ": " and the line's end
+        if sum(lines, len(self.url)) > self.head_bytes:
+            self.stop(self.too_large())
+        named = heads.of(cast(dict[str, Any], self.scope))
+        if b"transfer-encoding" in named and (
+            b"content-length" in named or self.parser.get_http_version() != "1.1"
         ):
             # Two readers of one stream could disagree where this request ends.
             self.stop(errors.BadRequest("transfer-encoding needs HTTP/1.1 and excludes content-length"))
@@ -147,11 +141,6 @@ class Guarded(httptools_impl.HttpToolsProtocol):
             self.arm("head", self.head_seconds, self.head_is_late)
         super().on_response_complete()
 
-    def count(self, size: int) -> None:
-        self.head_size += size
-        if self.head_size > self.head_bytes:
-            self.stop(self.too_large())
-
     def too_large(self) -> errors.ServiceError:
         return HeadTooLarge(f"request line and headers may have at most {self.head_bytes} bytes together")
 
@@ -173,9 +162,11 @@ class Guarded(httptools_impl.HttpToolsProtocol):
         """Starts the application, or our refusal where uvicorn has chosen its own for want of room."""
         if app is flow_control.service_unavailable:
             app = cast(ASGI3Application, BUSY)
-        # a handler that waits for its turn asks whether anybody still waits for its answer
-        cast(dict[str, Any], cycle.scope)["c2s.gone"] = lambda: cycle.disconnected
-        super()._start_asgi_task(cycle, app)
+        # A handler that waits for its turn asks whether anybody still waits for its answer; asking the cycle, which
+        # holds the scope, would leave every request to the collector of cycles.
+        cast(dict[str, Any], cycle.scope)["c2s.gone"] = self.transport.is_closing
+        send = outgoing.Outgoing(cycle).send
+        super()._start_asgi_task(cycle, lambda scope, receive, _send: app(scope, receive, send))
 
     # What is late
     def owes_an_answer(self) -> bool:

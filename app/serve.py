@@ -16,14 +16,20 @@ from fastapi import FastAPI
 from app import main, protocol
 from app.core import access, guard, logs, schema, settings, tracing
 
+# Objects that may be made before the collector looks for cycles: a crowd of requests makes thousands and few cycles
+YOUNG = 20_000
+
 
 def run(listening: socket.socket | None = None) -> None:
     """Serve until told to stop."""
     chosen = settings.load()
-    logs.configure(chosen.log_level, chosen.log_format, hidden=(*chosen.secrets, access.token(chosen)))
+    hidden = (*chosen.secrets, access.token(chosen))
+    logs.configure(chosen.log_level, chosen.log_format, hidden=hidden)
     tracing.configure("c2s-api")
     schema.upgrade(chosen.database)
     application = main.create_app(chosen)
+    if (quick := logs.often("request", chosen.log_level, chosen.log_format, hidden=hidden)) is not None:
+        application.state.tell = quick
     config = uvicorn.Config(
         application,
         host=chosen.host,
@@ -54,6 +60,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
+        gc.set_threshold(YOUNG, 10, 10)
 
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
         """Take a signal to stop: ending as asked is success, where uvicorn would die by the signal in the end."""

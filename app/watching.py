@@ -1,6 +1,8 @@
 """The outermost layer: every request is counted, timed and told in one line, whatever answers it."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,13 +14,19 @@ NO_ROUTE = "none"  # a path that nothing answers must not become a name of its o
 LEFT = 499  # the client went away before an answer began
 
 log = structlog.get_logger("c2s.access")
+Tell = Callable[[dict[str, Any]], None]
+
+
+def tell(facts: dict[str, Any]) -> None:
+    """Tell of a request by the common way."""
+    log.info("request", **facts)
 
 
 class Watched:
     """Says method, route, status and seconds; never a path, a query or a body."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, tell: Tell = tell) -> None:
+        self._app, self._tell = app, tell
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -38,7 +46,22 @@ class Watched:
             else:
                 await self._traced(scope, receive, watched)
         finally:
-            _tell(scope, status, time.perf_counter() - began)
+            self._note(scope, status, time.perf_counter() - began)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        method, route = scope["method"], route_of(scope)
+        metrics.request(method, route, status, seconds)
+        facts = {
+            "method": method,
+            "route": route,
+            "status": status,
+            "seconds": round(seconds, 6),
+            "request_id": scope.get("state", {}).get("request_id"),
+        }
+        if route in PROBES:
+            log.debug("request", **facts)
+        else:
+            self._tell(facts)
 
     async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
         parent = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
@@ -52,17 +75,3 @@ class Watched:
 def route_of(scope: Scope) -> str:
     """The template of the route that took the request."""
     return getattr(scope.get("route"), "path", NO_ROUTE)
-
-
-def _tell(scope: Scope, status: int, seconds: float) -> None:
-    method, route = scope["method"], route_of(scope)
-    metrics.request(method, route, status, seconds)
-    tell = log.debug if route in PROBES else log.info
-    tell(
-        "request",
-        method=method,
-        route=route,
-        status=status,
-        seconds=round(seconds, 6),
-        request_id=scope.get("state", {}).get("request_id"),
-    )

@@ -80,6 +80,12 @@ class Graph:
         self.nodes.append(helper.make_node(operator, names, [name], **attributes))
         return name
 
+    def split(self, x: Value, count: int) -> list[str]:
+        """Feature maps in so many equal parts."""
+        names = [f"n{len(self.nodes)}_{number}" for number in range(count)]
+        self.nodes.append(helper.make_node("Split", [self.whole(x)], names, axis=1, num_outputs=count))
+        return names
+
     def affine(self, x: Value, W: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Affine:
         """W x + b, joined with what gave x where that saves work."""
         if isinstance(x, Affine) and x.cheaper_joined(W):

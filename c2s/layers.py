@@ -21,7 +21,7 @@ PIECES = (fused.ConvNormPool, text.WordVectors)  # written as one
 BLOCK = (
     16  # channels that the runtime computes at once: it fills up what is begun, so that 20 would cost as 32
 )
-LEAST = 4  # channels of a part that is worth a convolution of its own
+CELL = ((0, 0), (0, 1), (1, 0), (1, 1))  # the points that a 2x2 pool takes the largest of
 
 
 class Tracer(fx.Tracer):
@@ -98,10 +98,13 @@ def _norm(found: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[Floats, Floats]:
     return scale, numbers(found.bias) - numbers(_given(found.running_mean)) * scale
 
 
-def _conv(made: Graph, found: nn.Conv2d, x: Value, weight: Floats, bias: Floats) -> str:
+def _conv(
+    made: Graph, found: nn.Conv2d, x: Value, weight: Floats, bias: Floats, *, stride: int | None = None
+) -> str:
     if not isinstance(found.padding, tuple) or found.groups != 1 or found.padding_mode != "zeros":
         raise errors.InvalidModel("this convolution has no ONNX form")
-    sizes = {"strides": list(found.stride), "pads": [*found.padding, *found.padding]}
+    strides = list(found.stride) if stride is None else [stride, stride]
+    sizes = {"strides": strides, "pads": [*found.padding, *found.padding]}
     if not isinstance(x, Maps):
         return made.add("Conv", x, made.constant(weight), made.constant(bias), **sizes)
     kernels = np.split(weight, np.cumsum(x.sizes)[:-1], axis=1)
@@ -119,17 +122,26 @@ def _conv_norm_pool(made: Graph, found: fused.ConvNormPool, x: Value) -> Value:
     kernel = numbers(found.conv.weight) * scale[:, None, None, None]
     bias = _bias(found.conv) * scale + shift
     whole = len(bias) - len(bias) % BLOCK
-    if not whole or len(bias) - whole < LEAST:
+    rest = len(bias) - whole
+    if not whole or not 0 < rest * len(CELL) <= BLOCK:
         return _pooled(made, _conv(made, found.conv, x, kernel, bias))
-    parts = tuple(
-        _pooled(made, _conv(made, found.conv, x, kernel[part], bias[part]))
-        for part in (slice(whole), slice(whole, None))
-    )
-    return Maps(parts, (whole, len(bias) - whole))
+    full = _pooled(made, _conv(made, found.conv, x, kernel[:whole], bias[:whole]))
+    return Maps((full, _cells(made, found.conv, x, kernel[whole:], bias[whole:])), (whole, rest))
 
 
 def _pooled(made: Graph, raw: str) -> str:
     return made.add("MaxPool", made.add("Relu", raw), kernel_shape=[2, 2], strides=[2, 2])
+
+
+def _cells(made: Graph, found: nn.Conv2d, x: Value, kernel: Floats, bias: Floats) -> str:
+    """A few maps, each at the four points of a cell at once: together they fill a block that each would begin."""
+    count, depth, height, width = kernel.shape
+    moved = np.zeros((len(CELL), count, depth, height + 1, width + 1))
+    for place, (down, right) in zip(moved, CELL, strict=True):
+        place[:, :, down : down + height, right : right + width] = kernel
+    flat = moved.reshape(-1, *moved.shape[2:])  # (4 maps, depth, 6, 6)
+    raw = _conv(made, found, x, flat, np.tile(bias, len(CELL)), stride=2)
+    return made.add("Max", *made.split(made.add("Relu", raw), len(CELL)))
 
 
 def _bag(made: Graph, table: Tensor, bag: Bag) -> str:

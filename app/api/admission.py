@@ -6,7 +6,6 @@ token that only a page of ours can know, and must not come from elsewhere.
 
 import http.cookies
 import urllib.parse
-from dataclasses import replace
 
 import anyio
 import anyio.to_thread
@@ -43,8 +42,7 @@ class Admission:
         if caller.key_id != BOOTSTRAP:
             ledger: Ledger = connection.app.state.ledger
             ledger.used(caller.key_id)
-        request_id = connection.scope.get("state", {}).get("request_id")
-        return replace(caller, request_id=request_id), standing
+        return caller, standing
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
         scheme, _, secret = heads.text(connection.scope, b"authorization").partition(" ")

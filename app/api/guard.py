@@ -3,13 +3,14 @@
 import functools
 import ipaddress
 import re
+from collections.abc import Callable
 
 import structlog
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app import heads
+from app import heads, limits
 from app.api import admission, problems, scopes
 from app.core import errors, ratelimits
 from app.core.settings import LOOPBACK
@@ -19,13 +20,25 @@ COOKIE = admission.COOKIE
 HOST = re.compile(r"(\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(:[0-9]{0,5})?")
 
 log = structlog.get_logger()
+Greeting = Callable[[HTTPConnection, errors.ServiceError], Response | None]
 
 
 class Guard:
-    """Refuses foreign hosts (421), strangers (401) and the hasty (429); what nobody foresaw is a plain 500."""
+    """Refuses foreign hosts (421), strangers (401) and the hasty (429); what nobody foresaw is a plain 500.
 
-    def __init__(self, app: ASGIApp, *, admission: admission.Admission, host: str, allowed: str = "") -> None:
-        self._app, self._admission = app, admission
+    Stands inside `limits.Limits`, which knows whether an answer has begun and adds headers to it.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        admission: admission.Admission,
+        host: str,
+        allowed: str = "",
+        greet: Greeting = lambda connection, error: None,
+    ) -> None:
+        self._app, self._admission, self._greet = app, admission, greet
         named = {name.strip().lower() for name in allowed.split(",") if name.strip()}
         anywhere = _everywhere(host) and not named  # which names lead here is then not ours to know
         self._hosts = None if anywhere else {*LOOPBACK, host.lower(), *named}
@@ -34,38 +47,34 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
-        standing: ratelimits.Standing | None = None
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = True
-            if standing is not None and message["type"] == "http.response.start":
-                MutableHeaders(scope=message).raw.extend(standing.headers())
-            await send(message)
-
+        exchange: limits.Exchange = scope[limits.PLACE]
         try:
             standing = await self._check(HTTPConnection(scope))
-            if standing is not None and not standing.granted:
-                detail = f"at most {standing.rate} requests a minute"
-                raise ratelimits.Limited(detail, retry_after=standing.wait())
-            await self._app(scope, receive, watched)
+            if standing is not None:
+                exchange.extra += standing.headers()
+                if not standing.granted:
+                    detail = f"at most {standing.rate} requests a minute"
+                    raise ratelimits.Limited(detail, retry_after=standing.wait())
+            await self._app(scope, receive, send)
         except ClientDisconnect:
             raise
         except Exception as exc:
             error = problems.of(exc)
             if not isinstance(exc, errors.ServiceError):
                 log.error("request_failed", code=error.code, path=scope["path"], exc_info=exc)
-            if started:
+            if exchange.started:
                 raise
-            request_id = scope.get("state", {}).get("request_id", "")
-            await problems.answer(error, request_id, path=scope["path"])(scope, receive, watched)
+            answer = self._greet(HTTPConnection(scope), error)
+            answer = answer or problems.answer(error, exchange.request_id, path=scope["path"])
+            await answer(scope, receive, send)
 
     async def _check(self, connection: HTTPConnection) -> ratelimits.Standing | None:
         if self._hosts is not None and _name(heads.text(connection.scope, b"host")) not in self._hosts:
             raise problems.Misdirected("the Host header names another service")
         path = connection.scope["path"]  # never of the URL, which the Host header is part of
-        if path in OPEN or (path == "/" and "token" in connection.query_params):  # the page checks it itself
+        if path in OPEN or path.startswith(scopes.OPEN_BELOW):
+            return None
+        if path == "/" and "token" in connection.query_params:  # the page checks it itself
             return None
         caller, standing = await self._admission.admit(connection)
         connection.scope.setdefault("state", {})["caller"] = caller

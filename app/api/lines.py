@@ -130,4 +130,4 @@ def _line(one: Any, number: int) -> bytes:
         where = str(fault.get("pointer", "")).removeprefix("/inputs/0")
         error = {"code": one.code, "detail": str(one), "pointer": where}
         one = {"error": error}
-    return orjson.dumps({"line": number, **one}, option=answers.NUMPY | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps({"line": number, **one}, option=orjson.OPT_APPEND_NEWLINE)

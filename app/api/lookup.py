@@ -47,6 +47,8 @@ class Lookup:
         found = self._found.get((caller.project_id, name))
         if found is None or time.monotonic() - found.at > FRESH_SECONDS:
             found = await self._row(caller, name)
+        if (loaded := self._inference.loaded(found.folder)) is not None:
+            return found, loaded
         try:
             return found, await self._inference.model(found.folder)
         except errors.Unavailable:  # it may have been deleted, or its alias moved, since it was found
@@ -92,21 +94,10 @@ class Lookup:
             return Found(row.id, row.name, row.version, row.folder, time.monotonic())
 
 
-@dataclass(frozen=True)
-class View:
-    """The models of one caller."""
-
-    lookup: Lookup
-    caller: Caller
-
-    async def model(self, name: str) -> tuple[Found, Loaded]:
-        """The version that the caller means, loaded."""
-        return await self.lookup.model(self.caller, name)
-
-
-def of(scope: Scope) -> View:
-    """The look-up of the application that a request came to, for the one who sent it."""
-    return View(scope["app"].state.lookup, scope["state"]["caller"])
+async def model(scope: Scope, name: str) -> tuple[Found, Loaded]:
+    """The version that the sender of a request means, loaded."""
+    lookup: Lookup = scope["app"].state.lookup
+    return await lookup.model(scope["state"]["caller"], name)
 
 
 def forget(request: Request) -> None:

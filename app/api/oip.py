@@ -118,7 +118,7 @@ async def _find(request: Request, name: str, version: str | None) -> tuple[looku
     said = name if version is None else version
     if version is not None and not ids.valid("mdl", version):
         said = f"{name}@{version}"  # a number, or an alias
-    found, model = await lookup.of(request.scope).model(said)
+    found, model = await lookup.model(request.scope, said)
     if said == version and name not in (found.id, found.name):
         raise errors.NotFound(f"model {name[:200]!r} has no version {str(version)[:200]!r}")
     return found, model

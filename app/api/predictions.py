@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive
+from starlette.types import Receive, Scope, Send
 
 from app import batching, heads
 from app.api import answers, deps, lines, lookup, problems, questions, scopes, strict
@@ -78,6 +78,10 @@ class Plain(Response):
         size = (b"content-length", b"%d" % len(body))
         self.raw_headers = [size, (b"content-type", kind.encode("ascii")), *more]
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
+
 
 class Lean(APIRoute):
     """A route whose handler takes the request as it is."""
@@ -119,25 +123,25 @@ _OUTPUTS: TypeAdapter[Any] = TypeAdapter(questions.PredictIn.__annotations__["ou
     },
 )
 async def predict(request: Request) -> Response:
-    asked_for = _query(request.scope["query_string"])
+    scope = request.scope
+    asked_for = _query(scope["query_string"])
     kind = strict.media_type(request)
     if kind == NDJSON:
-        name, wish = _named(asked_for)
-        found, model = await lookup.of(request.scope).model(name)
+        name, wish = asked_for.named
+        found, model = await lookup.model(scope, name)
         return lines.answer(request, model, wish, compute, {"X-Model": found.id})
     raw = await _body(request.receive)
-    if kind in IMAGES or kind == NPY:
-        name, wish = _named(asked_for)
-        found, model = await lookup.of(request.scope).model(name)
+    labels = None
+    if kind == NPY or kind in IMAGES:
+        name, wish = asked_for.named
+        found, model = await lookup.model(scope, name)
         read, size = (_array, len(raw)) if kind == NPY else (_image, _unpacked(raw))
-        rows = await beside(size, request, read, model, raw)
-        labels = None
+        rows = read(model, raw) if size <= LONG else await beside(size, request, read, model, raw)
     else:
         strict.check_json(request)
         asked = await beside(len(raw), request, questions.asked, raw)
         wish = answers.Wish.of(asked.top_k, asked.outputs)
-        found, model = await lookup.of(request.scope).model(asked.model)
-        labels = None
+        found, model = await lookup.model(scope, asked.model)
         if asked.labels is not None:
             labels = questions.labels(model.interface, asked.labels, len(asked.inputs))
         wish.check(len(asked.inputs), len(model.interface.classes))
@@ -145,7 +149,7 @@ async def predict(request: Request) -> Response:
     wish.check(len(rows), len(model.interface.classes))
     probs = await compute(request, model, rows)
     answers.check_finite(probs)
-    if NPY in heads.text(request.scope, b"accept"):
+    if NPY in heads.text(scope, b"accept"):
         return Plain(answers.npy(model.interface, probs, wish), NPY, (b"x-model", found.id.encode()))
     return Plain(answers.json(found, model.interface, probs, wish, labels), strict.JSON)
 
@@ -203,31 +207,37 @@ def _unpacked(raw: bytes) -> int:
     return 8 * int.from_bytes(raw[16:20], "big") * int.from_bytes(raw[20:24], "big")
 
 
+class Asked:
+    """What a query says."""
+
+    def __init__(self, given: QueryParams) -> None:
+        self._given = given
+
+    @functools.cached_property
+    def named(self) -> tuple[str, answers.Wish]:
+        """Model and wish of a request whose body cannot name them."""
+        given = self._given
+        name = given.get("model", "")
+        if not 1 <= len(name) <= models.LONGEST:
+            raise _parameter(
+                "model", "the body does not say which model it is for: ?model=mdl_... or ?model=name"
+            )
+        try:
+            top_k = _TOP_K.validate_python(given.get("top_k"))
+            outputs = _OUTPUTS.validate_python(given["outputs"].split(",") if "outputs" in given else None)
+        except ValidationError as exc:
+            which = "outputs" if "outputs" in given else "top_k"
+            raise _parameter(which, str(exc.errors()[0]["msg"])) from exc
+        return name, answers.Wish.of(top_k, outputs)
+
+
 @functools.lru_cache(256)
-def _query(raw: bytes) -> QueryParams:
+def _query(raw: bytes) -> Asked:
     """What the query says; most clients ask again and again with the same one."""
     given = QueryParams(raw)
     if raw:
         strict.check_query(given, PARAMETERS)
-    return given
-
-
-def _named(given: QueryParams) -> tuple[str, answers.Wish]:
-    """Model and wish of a request whose body cannot name them."""
-    name = given.get("model", "")
-    if not 1 <= len(name) <= models.LONGEST:
-        raise _parameter(
-            "model", "the body does not say which model it is for: ?model=mdl_... or ?model=name"
-        )
-    if len(given) == 1:
-        return name, answers.Wish()
-    try:
-        top_k = _TOP_K.validate_python(given.get("top_k"))
-        outputs = _OUTPUTS.validate_python(given["outputs"].split(",") if "outputs" in given else None)
-    except ValidationError as exc:
-        which = "outputs" if "outputs" in given else "top_k"
-        raise _parameter(which, str(exc.errors()[0]["msg"])) from exc
-    return name, answers.Wish.of(top_k, outputs)
+    return Asked(given)
 
 
 def _parameter(name: str, detail: str) -> errors.Invalid:

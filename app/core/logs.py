@@ -3,10 +3,13 @@
 Lines of other libraries come out the same way, and no line leaves with a secret of this process in it.
 """
 
+import asyncio
 import contextlib
+import functools
 import json
 import logging
 import sys
+import time
 from collections.abc import MutableMapping, Sequence
 from typing import Any, Literal, TextIO, cast
 
@@ -52,8 +55,7 @@ def configure(
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _hide_by_name,
     ]
-    last = _last(form == "console" or (form == "auto" and stream.isatty()))
-    last.append(_Veil([secret for secret in hidden if len(secret) >= SHORTEST_SECRET]))
+    last: list[Processor] = [*_last(_for_a_person(form, stream)), _Veil(hidden)]
     structlog.configure(
         processors=[*first, *last],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -61,6 +63,55 @@ def configure(
         cache_logger_on_first_use=True,
     )
     _adopt_others(max(number, logging.WARNING), first, last, bearing)
+
+
+class Often:
+    """Lines of one event that comes too often for the common way: the same line, written once a turn of the loop."""
+
+    def __init__(self, event: str, hidden: Sequence[str] = (), stream: TextIO | None = None) -> None:
+        self._event, self._veil, self._to = event, _Veil(hidden), Bearing(stream or sys.stderr)
+        self._lines: list[str] = []
+
+    def __call__(self, facts: dict[str, Any]) -> None:
+        """Tell of the event; its facts have names of ours, none of them that of a secret."""
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._write)
+        line = _dumps({**facts, "event": self._event, "level": "info", "timestamp": _now()})
+        self._lines.append(self._veil(None, "info", line))
+
+    def _write(self) -> None:
+        lines, self._lines = self._lines, []
+        self._to.write("\n".join([*lines, ""]))
+        self._to.flush()
+
+
+def often(
+    event: str,
+    level: str,
+    form: Format = "auto",
+    *,
+    hidden: Sequence[str] = (),
+    stream: TextIO | None = None,
+) -> Often | None:
+    """The short way for an event of level info, where lines are JSON and show that level."""
+    shown = getattr(logging, level.upper()) <= logging.INFO
+    person = _for_a_person(form, stream or sys.stderr)
+    return Often(event, hidden, stream) if shown and not person else None
+
+
+def _now() -> str:
+    """The time as every line has it."""
+    seconds, rest = divmod(time.time_ns() // 1000, 1_000_000)
+    return f"{_second(seconds)}.{rest:06d}Z"
+
+
+@functools.lru_cache(2)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+
+
+def _for_a_person(form: Format, stream: TextIO) -> bool:
+    return form == "console" or (form == "auto" and stream.isatty())
 
 
 def _adopt_others(level: int, first: list[Processor], last: list[Processor], stream: TextIO) -> None:
@@ -111,7 +162,7 @@ class _Veil:
     """Takes known secrets out of a finished line, wherever they came from."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self._secrets = tuple(secrets)
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
 
     def __call__(self, _logger: WrappedLogger, _method: str, line: Any) -> Any:
         for secret in self._secrets:

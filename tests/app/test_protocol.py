@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import socket
 import threading
@@ -39,8 +40,15 @@ class Echo:
     """Tells how many bytes came; waits first, or answers without reading, where the path says so."""
 
     left = 0
+    unheard = 0  # who waits for its turn found that nobody waits for it
 
     async def __call__(self, scope, receive, send):
+        if scope["path"] == "/turn":
+            async with asyncio.timeout(PATIENCE):
+                while not scope["c2s.gone"]():
+                    await asyncio.sleep(0.02)
+            self.unheard += 1
+            return None
         if scope["path"] == "/early":
             return await answer(send, b"early")
         if scope["path"] == "/busy":
@@ -344,3 +352,30 @@ def test_a_full_server_answers_503_as_a_problem(echo):
 def test_the_defaults_are_the_figures_we_promise():
     ours = protocol.Guarded
     assert (ours.head_seconds, ours.body_seconds, ours.head_bytes) == (15.0, 30.0, 32 * 1024)
+
+
+def test_one_who_waits_for_its_turn_can_ask_whether_the_client_has_left(echo, port):
+    before, start = echo.unheard, time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), PATIENCE) as line:
+        line.sendall(b"GET /turn HTTP/1.1\r\nhost: h\r\n\r\n")
+        time.sleep(0.2)
+        assert echo.unheard == before
+    while echo.unheard == before and time.monotonic() < start + PATIENCE:
+        time.sleep(0.02)
+    assert echo.unheard == before + 1
+
+
+def test_an_answered_request_leaves_nothing_to_the_collector_of_cycles(line):
+    def alive():
+        return sum(type(one) is limits.Exchange for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        for _ in range(50):
+            line.sendall(b"GET /a HTTP/1.1\r\nhost: h\r\n\r\n")
+            assert read_answer(line)[0] == 200
+        assert alive() <= before + 2  # the last one may still be ending
+    finally:
+        gc.enable()

@@ -17,8 +17,8 @@ THEIRS = (
 )  # never ours: LitServe and BentoML pin what we pin
 PATIENCE = 90.0
 
-NAMES = ("floor", "constant", "naive", "litserve", "bentoml")
-OURS = ("floor", "constant", "naive")  # need nothing that the service's own environment lacks
+NAMES = ("floor", "layers", "constant", "naive", "litserve", "bentoml")
+OURS = ("floor", "layers", "constant", "naive")  # need nothing that the service's own environment lacks
 QUIET = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",  # a thread that spins takes the core from the loader
@@ -48,7 +48,11 @@ class Rival:
         python = sys.executable if own else str(THEIRS)
         if not own and not THEIRS.exists():
             raise Absent("its environment was not made")
-        env = os.environ | QUIET | {"C2S_BENCH_MODEL": str(model), "PYTHONPATH": f"{HERE}:{service.ROOT}"}
+        env = (
+            os.environ
+            | QUIET
+            | {"C2S_BENCH_MODEL": str(model), "PYTHONPATH": f"{HERE}:{HERE.parent / 'e2e'}:{service.ROOT}"}
+        )
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [python, *command(name, self.port)],

@@ -13,6 +13,7 @@ GREY, COLOUR = Shape("image", 4, image=(28, 28, 1)), Shape("image", 4, image=(16
 NETS = [
     (config.LeNet(), GREY),
     (config.LeNet(), COLOUR),
+    (config.LeNet(), Shape("image", 4, image=(13, 11, 3))),  # pooling drops the last line of an odd side
     (config.LeNet5(), GREY),
     (config.ShakeShake26(width=4), COLOUR),
     (config.ResNet56(), COLOUR),
@@ -79,11 +80,17 @@ def test_layers_without_an_activation_between_them_become_one():
     assert len(graph) < weights / 10  # the 500 hidden units of the LeNet are linear
 
 
-def test_feature_maps_that_would_leave_half_a_block_empty_come_in_two_parts():
+def test_feature_maps_beyond_whole_blocks_are_computed_at_four_points_at_once():
     made = onnx.load_from_string(export.graph(choice.build(config.LeNet(), GREY), GREY, ()))
     kernels = {value.name: tuple(value.dims) for value in made.graph.initializer}
-    convolutions = [kernels[node.input[1]][:2] for node in made.graph.node if node.op_type == "Conv"]
-    assert convolutions == [(16, 1), (4, 1), (50, 16), (50, 4)]  # the runtime would fill 20 up to 32
+    convolutions = [kernels[node.input[1]][:3] for node in made.graph.node if node.op_type == "Conv"]
+    first, second = [(16, 1, 5), (16, 1, 6)], [(48, 16, 5), (48, 4, 5), (8, 16, 6), (8, 4, 6)]
+    assert convolutions == first + second  # the runtime would fill 20 up to 32 and 50 up to 64
+
+
+def test_pixels_are_scaled_map_by_map():
+    made = onnx.load_from_string(export.graph(choice.build(config.LeNet(), GREY), GREY, ()))
+    assert [node.op_type for node in made.graph.node][:4] == ["Transpose", "Cast", "Mul", "Add"]
 
 
 def test_the_same_net_gives_the_same_bytes():

@@ -1,5 +1,6 @@
 """Logs: the form that settings choose, other libraries' lines in the same form, and no secrets."""
 
+import asyncio
 import io
 import json
 import logging
@@ -117,3 +118,42 @@ def test_no_line_holds_a_secret_of_the_process(told, form):
     assert "anything" not in stream.getvalue()
     assert stream.getvalue().count(logs.HIDDEN) >= 5
     assert "ConnectionError" in stream.getvalue()
+
+
+FACTS = {"method": "GET", "route": "/jobs", "status": 200, "seconds": 0.1, "request_id": "r1"}
+
+
+def told_often(*facts, **options):
+    """What the short way writes."""
+    stream = io.StringIO()
+
+    async def turn():
+        tell = logs.often("request", "info", "json", stream=stream, **options)
+        for one in facts:
+            tell(one)
+        assert stream.getvalue() == ""  # together, when all who are ready have run
+        await asyncio.sleep(0)
+
+    asyncio.run(turn())
+    return stream
+
+
+def test_a_line_that_is_told_often_is_the_same_line(told):
+    common = told()
+    structlog.get_logger().info("request", **FACTS)
+    (usual,), (quick, again) = lines(common), lines(told_often(FACTS, FACTS))
+    assert list(quick) == list(usual)
+    assert {**quick, "timestamp": ""} == {**usual, "timestamp": ""} == {**again, "timestamp": ""}
+    assert len(quick["timestamp"]) == len(usual["timestamp"])
+    assert quick["timestamp"][:15] == usual["timestamp"][:15] or quick["timestamp"] > usual["timestamp"]
+
+
+def test_a_line_that_is_told_often_holds_no_secret_either():
+    said = told_often({**FACTS, "request_id": PASSWORD}, hidden=(PASSWORD,)).getvalue()
+    assert PASSWORD not in said
+    assert logs.HIDDEN in said
+
+
+@pytest.mark.parametrize(("level", "form"), [("warning", "json"), ("info", "console")])
+def test_there_is_no_short_way_to_a_line_that_looks_otherwise_or_is_not_shown(level, form):
+    assert logs.often("request", level, form, stream=io.StringIO()) is None
