@@ -147,7 +147,7 @@ class Stage(Config):
 
 # --- transition ---------------------------------------------------------------------------------------------
 
-Estimator = Literal["anchors", "mean-posterior", "dual-t", "confident-joint", "hoc", "volmin"]
+Estimator = Literal["anchors", "mean-posterior", "dual-t", "confident-joint", "refined", "hoc", "volmin"]
 Posteriors = Literal["auto", "in-sample", "validation", "k-fold"]
 
 

@@ -13,20 +13,20 @@ FULL, POWER = 54_000, 0.35
 FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says nothing
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
-AUTO_FOLDS = 2
+AUTO_FOLDS, AUTO_ROWS = 2, 2_500  # folds of `auto`, which trains several methods, where rows are not few
 MANY_CLASSES = 50  # from here on APL's weights are those of CIFAR-100
 
 
 def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config.TrainConfig:
     """The config with nothing left open."""
-    net = shape.auto(about) if isinstance(chosen.net, config.AutoNet) else chosen.net
+    net = shape.auto(about, rows) if isinstance(chosen.net, config.AutoNet) else chosen.net
     training_rows = max(2, round(rows * (1 - chosen.validation)))
     stage1 = _stage("stage1", chosen.stage1, about, training_rows)
     stage2 = _stage("stage2", chosen.stage2, about, training_rows)
     transition = chosen.transition
     if isinstance(transition, config.Estimate):
         transition = _estimate(transition, stage1, about, rows)
-        if isinstance(chosen.method, config.Auto):  # several methods are trained: fewer folds pay for them
+        if isinstance(chosen.method, config.Auto) and rows > AUTO_ROWS:  # fewer folds pay for its methods
             transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
     method = method_for(chosen.method, about.classes)
     update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}

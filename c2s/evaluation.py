@@ -26,3 +26,10 @@ def accuracy(net: nn.Module, inputs: data.Inputs, y: Labels, device: str = "cpu"
     """The share of rows whose class the net gets right."""
     probs = posterior(net, batches.Source(inputs, torch.device(device)))
     return float((probs.argmax(1) == y).mean())
+
+
+def judged(probs: npt.NDArray[np.float64], T_c: npt.NDArray[np.float64], y: Labels) -> dict[str, float]:
+    """Noisy-validation accuracy of f, and the mean log-likelihood of T^T f."""
+    noisy = probs @ T_c  # (n, c)
+    likely = np.log(np.maximum(noisy[np.arange(len(y)), y], 1e-12))
+    return {"accuracy": float((probs.argmax(1) == y).mean()), "likelihood": float(likely.mean())}

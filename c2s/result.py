@@ -62,6 +62,7 @@ def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
     known = found.evidence
     matrices = _matrices(known.T_c, known.priors, found.estimator, found.alternatives)
     matrices["interval"] = None if found.bounds is None else found.bounds.plain()
+    matrices["choice"] = found.choice
     return {"labels": list(bench.dataset.labels), "transition": matrices}
 
 
@@ -70,10 +71,11 @@ def publish(
 ) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
     T_c, priors, estimator = found.evidence.T_c, found.evidence.priors, found.estimator
-    bounds = found.bounds
+    bounds, why = found.bounds, found.choice
     counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
+        why = f"The method learnt the matrix itself, from that of {found.estimator} on."
         priors = transition.clean_priors(T_c, counts)
         bounds = intervals.sampled(T_c, bench.dataset.y, rng=streams.numpy(bench.config.seed, "intervals"))
     about = transition.learnability(T_c, priors)
@@ -89,7 +91,7 @@ def publish(
     honest = _calibration(bench, kept, T_c)
     net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
     card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
-    card["transition"]["interval"] = None if bounds is None else bounds.plain()
+    card["transition"] |= {"interval": None if bounds is None else bounds.plain(), "choice": why}
     card["calibration"] = honest.plain()
     card["chosen"] = None if choice is None else choice.plain()
     dossier.leave(bench, kept, T_c, bounds)
@@ -144,11 +146,14 @@ def _kept_note(bench: Workbench, kept: Fitted, *, hidden: bool) -> list[str]:
 
 
 def _choice_note(choice: auto.Choice | None) -> list[str]:
-    """What `auto` became."""
+    """What `auto` blended."""
     if choice is None:
         return []
-    tried = ", ".join(f"{name} {share:.1%}" for name, share in choice.tried.items())
-    return [f"auto chose {choice.method}; agreement with the noisy rows held out: {tried}."]
+    parts = ", ".join(
+        f"{name} {share:.0%} (agrees with {choice.tried[name]:.1%} of the {choice.judges} labels held out)"
+        for name, share in choice.shares.items()
+    )
+    return [f"auto blended the weights of {parts}."]
 
 
 def _given_note(chosen: config.TrainConfig) -> list[str]:

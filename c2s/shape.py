@@ -7,6 +7,9 @@ from c2s import config, errors
 
 Kind = Literal["image", "vectors", "tabular", "text"]
 SMALLEST_SIDE = 4  # of an image, so that something is left after two poolings
+# Of few rows with many features a net learns the labels by heart: on LabelMe (1,000 rows of 512) dropout is worth two
+# points, on 1,200 digits of 64 and on clusters in 32 dimensions it costs as much.
+ROWS_A_FEATURE, DROPOUT = 4, 0.5
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,13 @@ class Shape:
         return asdict(self)
 
 
-def auto(shape: Shape) -> config.NetConfig:
+def auto(shape: Shape, rows: int) -> config.NetConfig:
     """The net that suits the data: the paper's for data like the paper's."""
     if shape.kind == "text":
         return config.TextNet()
     if shape.image is None:
-        return config.Mlp()
+        few = shape.width is not None and rows < ROWS_A_FEATURE * shape.width
+        return config.Mlp(dropout=DROPOUT if few else 0.0)
     height, width, channels = shape.image
     if channels == 1 and max(height, width) <= 32 and min(height, width) >= SMALLEST_SIDE:
         return config.LeNet()  # MNIST

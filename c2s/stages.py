@@ -13,16 +13,18 @@ PHASE = "stage2"
 
 
 def second(bench: Workbench, found: Findings) -> tuple[Fitted, auto.Choice | None]:
-    """The method's own training, from what stage 1 found; `auto` becomes one of several, and says which."""
+    """The method's own training, from what stage 1 found; `auto` blends several, and says how."""
     method = bench.config.method
     if not isinstance(method, config.Auto):
         return _trained(bench, found, method, PHASE), None
     trained: dict[str, Fitted] = {}
-    for one in auto.shortlist(found.evidence):
-        shorter = bench.config.model_copy(update={"stage2": auto.stage(one, bench.config.stage2)})
-        mine = dataclasses.replace(bench, config=shorter)
-        trained[one.name] = _trained(mine, found, one, f"{PHASE}-{one.name}")
-    return auto.choose(bench, trained)
+    advanced = found.start.phase != "stage1"
+    for member in auto.shortlist(found.evidence):
+        stage = member.stage(bench.config.stage2, advanced=advanced)
+        own = bench.config.model_copy(update={"stage2": stage})
+        mine = dataclasses.replace(bench, config=own)
+        trained[member.name] = _trained(mine, found, member.method, f"{PHASE}-{member.name}")
+    return auto.choose(bench, found, trained)
 
 
 def _trained(bench: Workbench, found: Findings, method: config.MethodConfig, phase: str) -> Fitted:

@@ -17,24 +17,34 @@ Correction = Literal[
 
 
 class CrossEntropy(Config):
+    """Labels taken as they are: what everything else is measured against."""
+
     name: Literal["ce"] = "ce"
 
 
 class Mcl(Config):
+    """Pairs taken as they are, without a correction."""
+
     name: Literal["mcl"] = "mcl"
     diagonal: NonNegativeFloat = 1.0  # weight of a row's pair with itself; 0 drops it
 
 
 class Forward(Config):
+    """Rows, with predictions passed through T_c before they meet the noisy labels."""
+
     name: Literal["forward"] = "forward"
 
 
 class Reweight(Config):
+    """Rows, weighted by how much likelier their label is under the clean distribution than under the noisy one."""
+
     name: Literal["reweight"] = "reweight"
     max_weight: PositiveFloat = 10.0  # ours: a bound on the importance weight
 
 
 class Revision(Config):
+    """Reweight, and in a last phase T_c is corrected together with the net."""
+
     name: Literal["revision"] = "revision"
     max_weight: PositiveFloat = 10.0
     epochs: PositiveInt | None = None  # of the last phase, in which T is revised; None: as many as stage 2
@@ -42,6 +52,8 @@ class Revision(Config):
 
 
 class ForwardSimi(Config):
+    """Pairs of rows (same class or not), whose labels are less noisy, corrected by T_s or by T_c itself."""
+
     name: Literal["f-class2simi"] = "f-class2simi"
     correction: Correction = "auto"
     diagonal: NonNegativeFloat = 1.0  # the authors keep a row's pair with itself
@@ -50,6 +62,8 @@ class ForwardSimi(Config):
 
 
 class ReweightSimi(Config):
+    """Pairs of rows (same class or not), weighted by importance."""
+
     name: Literal["r-class2simi"] = "r-class2simi"
     correction: Correction = "auto"
     diagonal: NonNegativeFloat = 1.0
@@ -57,16 +71,22 @@ class ReweightSimi(Config):
 
 
 class VolMin(Config):
+    """Rows, with T_c learnt along with the classifier as the one of least volume."""
+
     name: Literal["volmin"] = "volmin"
     learning_rate: PositiveFloat = 0.01  # of T
     volume: NonNegativeFloat = 1e-4  # weight of log |det T|
 
 
 class Prune(Config):
+    """Rows whose label the estimate finds wrong are left out; the rest is trained on as it is."""
+
     name: Literal["prune"] = "prune"
 
 
 class PruneSimi(Config):
+    """Rows whose label the estimate finds wrong are left out; the rest is trained on in pairs."""
+
     name: Literal["prune-class2simi"] = "prune-class2simi"
     diagonal: NonNegativeFloat = 1.0
 
@@ -121,7 +141,7 @@ class S2E(Config):
 
 
 class Auto(Config):
-    """A few methods that suit what stage 1 found are trained, and noisy rows held out choose; the card says which."""
+    """Methods with different weaknesses go on from stage 1 and their weights are blended; the card says how."""
 
     name: Literal["auto"] = "auto"
 

@@ -165,9 +165,6 @@ def _epoch(
 
 
 def _judge(trainee: Trainee, source: batches.Source, phase: Phase) -> dict[str, float]:
-    """Noisy-validation accuracy of f, and the mean log-likelihood of T^T f."""
     probs = evaluation.posterior(trainee.average, source, phase.holdout)
-    noisy = probs @ trainee.T.class_matrix().double().cpu().numpy()  # (n, c)
-    y = phase.y[phase.holdout]
-    likely = np.log(np.maximum(noisy[np.arange(len(y)), y], 1e-12))
-    return {"accuracy": float((probs.argmax(1) == y).mean()), "likelihood": float(likely.mean())}
+    T_c = trainee.T.class_matrix().double().cpu().numpy()
+    return evaluation.judged(probs, T_c, phase.y[phase.holdout])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich.console
 
-from c2s.paper import ablation, cells, results, robustness, runs, settings, sources, tables
+from c2s.paper import ablation, cells, estimators, results, robustness, runs, settings, sources, tables
 
 OWN = "stage2"  # the phase whose model is the method's
 Group = tuple[str, str, int | None]  # dataset, preset, subset
@@ -36,7 +36,7 @@ def build(
     rows = newest([row for row in rows if not datasets or row["dataset"] in datasets])
     estimated = [row for row in rows if row["eta"] is None]
     found = [_comparison(group, estimated, measure) for group in _groups(estimated, datasets)]
-    return [*found, *ablation.tables_of(rows), *robustness.tables_of(rows)]
+    return [*found, *ablation.tables_of(rows), *robustness.tables_of(rows), *estimators.tables_of(rows)]
 
 
 def newest(rows: list[results.Row]) -> list[results.Row]:

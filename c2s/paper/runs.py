@@ -168,8 +168,8 @@ def _outcome(
     run: Run, source: Source, folder: Path, *, device: str, report: training.Report
 ) -> dict[str, Any]:
     part = source if run.subset is None else source.first(run.subset)
-    T_c = run.true_matrix
     y = _labels(run, part)
+    T_c = _truth(run, part, y)
 
     def probe(net: torch.nn.Module) -> dict[str, float]:
         return {"test": evaluation.accuracy(net, part.x_test, part.y_test, device)}
@@ -183,11 +183,8 @@ def _outcome(
         "kept": result.kept,
         "notes": list(result.notes),
     }
-    return (
-        found
-        | accuracies(result.history, result.kept)
-        | _estimate_errors(result.T_c, result.alternatives, T_c)
-    )
+    off = _estimate_errors(result.T_c, result.alternatives, T_c)
+    return found | accuracies(result.history, result.kept) | off
 
 
 def _labels(run: Run, part: Source) -> data.Labels:
@@ -199,6 +196,13 @@ def _labels(run: Run, part: Source) -> data.Labels:
         return part.given[run.noise]
     T_c = run.true_matrix
     return part.y if T_c is None else noise.corrupt(part.y, T_c, rng=streams.numpy(run.seed, "flips"))
+
+
+def _truth(run: Run, part: Source, y: data.Labels) -> transition.Matrix | None:
+    """T_c of the noise that was added; of labels that came with the data, what they made of the true classes."""
+    if run.noise in GIVEN:
+        return estimation.from_gold(part.y, y, len(part.labels)).T
+    return run.true_matrix
 
 
 def accuracies(history: list[dict[str, Any]], kept: str = "stage2") -> dict[str, Any]:

@@ -121,3 +121,15 @@ def test_ablation_runs_are_clean_with_the_identity_given() -> None:
     built = ablation.build(["mnist", "news20"])
     assert {(run.noise, run.eta) for run in built} == {("clean", 0.0)}
     assert {run.method for run in built} == {"ce", "mcl", "f-class2simi"}
+
+
+def test_estimators_stand_side_by_side_with_their_error_over_seeds() -> None:
+    first = row("pair-0.45", "forward", 0.9, estimator="hoc", errors={"hoc": 0.01, "anchors": 0.03})
+    second = row("pair-0.45", "forward", 0.9, seed=2, estimator="hoc", errors={"hoc": 0.02})
+    older = row("pair-0.45", "ce", 0.9, estimator="anchors", errors={"hoc": 0.5})
+    *_, table = report.build([older, first, second])
+    assert table.title == "Error of T_c by estimator"
+    assert cell(table, "mnist pair-0.45", "hoc") == "15.0 (2)"
+    assert cell(table, "mnist pair-0.45", "anchors") == "30.0 (1)"
+    assert cell(table, "mnist pair-0.45", "volmin") == "not run"
+    assert cell(table, "mnist pair-0.45", "chosen") == "anchors, hoc"

@@ -179,6 +179,19 @@ def test_where_labels_are_wrong_already_no_true_matrix_can_be_given() -> None:
         _ = run.config
 
 
+def test_of_labels_that_came_with_the_data_the_truth_is_what_they_made_of_the_true_classes(
+    source: sources.Source, tmp_path: Path
+) -> None:
+    given = np.where(np.arange(120) % 3 == 0, (source.y + 1) % 10, source.y)
+    people = dataclasses.replace(source, given={"worst": given})
+    row = runs.run_cell(runs.Run("mnist", "worst", "ce"), people, out=tmp_path)
+    kept = np.array([(given == source.y)[source.y == k].mean() for k in range(10)])
+    truth = np.diag(kept) + np.roll(np.diag(1 - kept), 1, axis=1)
+    assert set(row["errors"]) >= {"anchors", "confident-joint", "dual-t", "mean-posterior", "hoc", "refined"}
+    identity = float(np.abs(np.eye(10) - truth).mean())
+    assert 0 < row["errors"]["confident-joint"] < 3 * identity
+
+
 def test_a_grid_goes_seed_by_seed() -> None:
     grid = runs.grid(["mnist"], ["sym-0.2", "sym-0.4"], ["ce"], seeds=[1, 2])
     assert [(run.seed, run.noise) for run in grid] == [

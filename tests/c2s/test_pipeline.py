@@ -70,7 +70,14 @@ def test_every_method_learns_the_clean_classes(tmp_path, method):
     assert evaluation.accuracy(found.net, x, truth) > 0.93
     assert estimation.error(found.T_c, TRUE_T) < 0.05
     assert found.rates.similarity < found.rates.class_ == pytest.approx(0.4, abs=0.07)
-    assert set(found.alternatives) >= {"hoc", "anchors", "mean-posterior", "dual-t", "confident-joint"}
+    assert set(found.alternatives) >= {
+        "hoc",
+        "anchors",
+        "mean-posterior",
+        "dual-t",
+        "confident-joint",
+        "refined",
+    }
 
 
 def test_the_same_seed_gives_the_same_model(tmp_path):
@@ -207,7 +214,17 @@ def test_posteriors_of_every_kind_give_a_matrix(tmp_path, posteriors):
     assert len(folds) == (3 if posteriors == "k-fold" else 0)
 
 
-@pytest.mark.parametrize("estimator", ["anchors", "mean-posterior", "dual-t", "confident-joint", "volmin"])
+def test_the_fit_of_many_classes_is_made_only_where_it_is_asked_for(tmp_path, monkeypatch):
+    dataset, _, _ = clusters(600)
+    monkeypatch.setattr("c2s.intervals.CLASSES", C - 1)
+    assert "refined" not in pipeline.run(dataset, settings(), tmp_path / "run").alternatives
+    asked = settings(transition={"posteriors": "in-sample", "estimator": "refined"})
+    assert pipeline.run(dataset, asked, tmp_path / "asked").estimator == "refined"
+
+
+@pytest.mark.parametrize(
+    "estimator", ["anchors", "mean-posterior", "dual-t", "confident-joint", "refined", "volmin"]
+)
 def test_every_estimator_can_be_asked_for(tmp_path, estimator):
     dataset, _, _ = clusters(600)
     asked = {"posteriors": "in-sample", "estimator": estimator}
@@ -222,6 +239,7 @@ def test_wavering_between_two_classes_makes_auto_learn_the_matrix_jointly(tmp_pa
     patient = settings(transition={"posteriors": "in-sample", "epochs": 25})
     found = pipeline.run(dataset, patient, tmp_path / "run")
     assert found.estimator == "volmin"
+    assert "so counting would mislead" in found.card["transition"]["choice"]
     assert evaluation.accuracy(found.net, x, truth) > 0.9
     assert estimation.error(found.T_c, flips) < estimation.error(found.alternatives["confident-joint"], flips)
 
