@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from c2s.drawings import BLACK, Box, Colour, Drawing, Line, Shape, Text
+from c2s.drawings import BLACK, Box, Colour, Drawing, Line, Mark, Shape, Text
 
 Matrix = npt.NDArray[np.float64]
 SIDE, LEAST_CELL, MOST_CELL = 640, 7, 84  # pixels of a heat map, and of a cell
@@ -26,52 +26,82 @@ PALETTE: tuple[Colour, ...] = (
     BLACK,
 )
 GREY: Colour = (205, 205, 205)
+LEGEND = 3  # entries in a row
+TITLE, SIDES = Mark("title"), Mark("side")
 EDGES = 60  # of the pair graph: the strongest
 CROWD, BESIDE_POLE = 24, 80  # classes from which names near the top and the bottom give way, in pixels
 
 
 def heat_map(
-    matrix: Matrix, rows: Sequence[str], columns: Sequence[str], *, sides: tuple[str, str], title: str
+    matrix: Matrix,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    sides: tuple[str, str],
+    title: str,
+    interval: Matrix | None = None,
 ) -> Drawing:
-    """A matrix of probabilities; `sides` say what rows and columns are."""
+    """A matrix of probabilities; `sides` say what rows and columns are, `interval` (c, c, 2) is told of its cells."""
     count = len(matrix)
     cell = min(MOST_CELL, max(LEAST_CELL, SIDE // count))
     size = 11.0 if cell >= 14 else 9.0
     step = max(1, math.ceil((size + 2) / cell))  # names that do not fit side by side
     left = 46 + SIGN * max(len(_short(name)) for name in rows)
     top = 78 + SIGN * max(len(_short(name)) for name in columns)
-    shapes: list[Shape] = [Text(12, 26, title, 15)]
+    across = count * cell
+    shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
+    shapes.append(Box(left, top, across, across, LIGHT, Mark("heat-ground")))
     for i, j in np.ndindex(matrix.shape):
         x, y, value = left + j * cell, top + i * cell, float(matrix[i, j])
-        shapes.append(Box(x, y, cell - (cell > 12), cell - (cell > 12), _shade(value)))
+        said = f"{sides[0]} {rows[i]}, {sides[1]} {columns[j]}: {_told(value, interval, i, j)}"
+        mark = Mark("heat-right" if i == j else "heat-wrong", _strength(value), said, (i, j))
+        shapes.append(Box(x, y, cell - (cell > 12), cell - (cell > 12), _shade(value), mark))
         if cell >= 30:
             ink = LIGHT if value > 0.3 else BLACK
             shapes.append(Text(x + cell / 2, y + cell / 2 + 4, _number(value), 11.0, "middle", colour=ink))
     for k in range(0, count, step):
         shapes.append(Text(left - 6, top + (k + 0.5) * cell + 4, _short(rows[k]), size, "end"))
         shapes.append(Text(left + (k + 0.5) * cell + 4, top - 6, _short(columns[k]), size, turned=True))
-    across = count * cell
-    shapes.append(Text(left + across / 2, 48, f"{sides[1]} label", 12, "middle"))
-    shapes.append(Text(22, top + across / 2, f"{sides[0]} label", 12, "middle", turned=True))
+    shapes.append(Text(left + across / 2, 48, f"{sides[1]} label", 12, "middle", mark=SIDES))
+    shapes.append(Text(22, top + across / 2, f"{sides[0]} label", 12, "middle", turned=True, mark=SIDES))
     shapes += _scale(left + across + 22, top, min(across, 200))
     return Drawing(int(left + across + 90), int(max(top + across, top + 200) + 24), title, tuple(shapes))
+
+
+def _told(value: float, interval: Matrix | None, i: int, j: int) -> str:
+    said = f"{100 * value:.1f} %"
+    if interval is None:
+        return said
+    low, high = interval[i][j]
+    return f"{said} (95 % interval {100 * low:.1f} to {100 * high:.1f} %)"
 
 
 def _scale(x: float, top: float, height: float) -> list[Shape]:
     """What the shades mean."""
     steps = 40
     bars: list[Shape] = [
-        Box(x, top + k * height / steps, 14, height / steps + 0.5, _shade(1 - k / (steps - 1)))
+        Box(
+            x,
+            top + k * height / steps,
+            14,
+            height / steps + 0.5,
+            _shade(1 - k / (steps - 1)),
+            Mark("heat-right", _strength(1 - k / (steps - 1))),
+        )
         for k in range(steps)
     ]
-    ticks = [Text(x + 20, top + (1 - value) * height + 4, _number(value), 10.0) for value in (0.0, 0.5, 1.0)]
+    ticks = [
+        Text(x + 20, top + (1 - value) * height + 4, f"{_number(value)} %", 10.0) for value in (0.0, 0.5, 1.0)
+    ]
     return [*bars, *ticks]
 
 
 def similarity(T_s: Matrix) -> Drawing:
     """The 2 x 2 matrix of similarity labels."""
     names = ("dissimilar", "similar")
-    return heat_map(T_s, names, names, sides=("true", "given"), title="Similarity labels: P(given | true)")
+    return heat_map(
+        T_s, names, names, sides=("true", "given"), title="Similarity labels: P(given | true) in %"
+    )
 
 
 def pair_graph(matrix: Matrix, classes: Sequence[str], *, title: str) -> Drawing:
@@ -86,7 +116,7 @@ def pair_graph(matrix: Matrix, classes: Sequence[str], *, title: str) -> Drawing
     off = matrix * (1 - np.eye(count))
     order = [divmod(int(flat), count) for flat in np.argsort(-off, axis=None, kind="stable")[:EDGES]]
     found = [(i, j, float(off[i, j])) for i, j in order if off[i, j] > 0.01]
-    shapes: list[Shape] = [Text(12, 26, title, 15)]
+    shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
     for i, j, value in reversed(found):  # the strongest on top
         shapes += _arc(places[i], places[j], middle, value)
     shapes += [Box(x - 3, y - 3, 6, 6, BLACK) for x, y in places]
@@ -137,32 +167,61 @@ def _beside(x: float, y: float, middle: tuple[float, float], name: str) -> Text:
     return Text(x + (9 if gap > 0 else -9), y + 4, name, 11.0, "start" if gap > 0 else "end")
 
 
-def curves(series: Mapping[str, Sequence[float]], *, title: str, across: str = "epoch") -> Drawing:
-    """Lines over epochs, between the least and the largest value."""
-    values = [value for line in series.values() for value in line if math.isfinite(value)]
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    high = high if high > low else low + 1.0
+def curves(
+    series: Mapping[str, Sequence[float] | Sequence[tuple[float, float]]],
+    *,
+    title: str,
+    across: str = "epoch",
+) -> Drawing:
+    """Lines over epochs, between the least and the largest value; a legend below tells the last of each."""
+    lines = {name: _points(line) for name, line in series.items()}
+    xs, ys = ([point[axis] for line in lines.values() for point in line] or [0.0, 1.0] for axis in (0, 1))
+    first, last, low, high = min(xs), max(xs), min(ys), max(ys)
+    last, high = (last if last > first else first + 1), (high if high > low else low + 1.0)
     left, top, width, height = 64.0, 50.0, 520.0, 280.0
-    most = max([len(line) for line in series.values()] + [2]) - 1
-    shapes: list[Shape] = [Text(12, 26, title, 15)]
+    shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
     for k in range(5):
         y = top + height * k / 4
-        shapes.append(Line(((left, y), (left + width, y)), GREY))
+        shapes.append(Line(((left, y), (left + width, y)), GREY, mark=Mark("axis")))
         shapes.append(Text(left - 6, y + 4, f"{high - (high - low) * k / 4:.3g}", 10.0, "end"))
-    for k in sorted({round(most * part / 5) for part in range(6)}):
-        shapes.append(Text(left + width * k / most, top + height + 18, str(k + 1), 10.0, "middle"))
+    for value in sorted({round(first + (last - first) * part / 5) for part in range(6)}):
+        x = left + width * (value - first) / (last - first)
+        shapes.append(Text(x, top + height + 18, str(value), 10.0, "middle"))
     shapes.append(Text(left + width / 2, top + height + 38, across, 12, "middle"))
-    for place, (name, line) in enumerate(series.items()):
-        colour = PALETTE[place % len(PALETTE)]
+    for place, (name, line) in enumerate(lines.items()):
+        x, y = left + place % LEGEND * width / LEGEND, top + height + 60 + 18 * (place // LEGEND)
         points = tuple(
-            (left + width * k / most, top + height * (high - value) / (high - low))
-            for k, value in enumerate(line)
-            if math.isfinite(value)
+            (left + width * (at - first) / (last - first), top + height * (high - value) / (high - low))
+            for at, value in line
         )
-        shapes.append(Line(points, colour, 2.0))
-        shapes.append(Box(left + width + 14, top + 18 * place, 12, 4, colour))
-        shapes.append(Text(left + width + 32, top + 18 * place + 6, _short(name), 11.0))
-    return Drawing(int(left + width + 190), int(top + height + 54), title, tuple(shapes))
+        shapes += _curve(points, x, y, place)
+        shapes.append(Text(x + 28, y, f"{_short(name)} {line[-1][1]:.3f}" if line else _short(name), 11.0))
+    below = 18 * -(-len(lines) // LEGEND)
+    return Drawing(int(left + width + 20), int(top + height + 54 + below), title, tuple(shapes))
+
+
+def _curve(points: tuple[tuple[float, float], ...], x: float, y: float, place: int) -> list[Shape]:
+    """A line and its entry in the legend; a single point is a dot."""
+    colour, mark = PALETTE[place % len(PALETTE)], Mark(f"line line-{place % 4}")
+    shown: list[Shape] = [
+        Line(points, colour, 2.0, mark),
+        Line(((x, y - 4), (x + 22, y - 4)), colour, 2.5, mark),
+    ]
+    if len(points) == 1:
+        (dot,) = points
+        shown.append(Box(dot[0] - 3, dot[1] - 3, 6, 6, colour, Mark(f"dot line-{place % 4}")))
+    return shown
+
+
+def _points(line: Sequence[float] | Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Finite points; values alone are of epochs from 1 on."""
+    placed = [value if isinstance(value, tuple) else (k + 1.0, value) for k, value in enumerate(line)]
+    return [(x, y) for x, y in placed if math.isfinite(y)]
+
+
+def _strength(value: float) -> float:
+    """Of a colour on a page; small values are lifted, as the noise is in them."""
+    return 0.85 * float(max(0.0, min(1.0, value)) ** 0.6)
 
 
 def _shade(value: float) -> Colour:
@@ -173,7 +232,7 @@ def _shade(value: float) -> Colour:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0") if value < 1 else "1"
+    return f"{100 * value:.0f}"
 
 
 def _short(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from c2s import config, estimation, intervals, issues, streams, transition
+from c2s import config, estimation, intervals, issues, refinement, streams, transition
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,8 @@ def _reader(estimator: str, chosen: config.Estimate | config.Given) -> intervals
             return lambda P, y: estimation.anchors(P, percentile).T
         case "mean-posterior":
             return lambda P, y: estimation.mean_posterior(P).T
+        case "refined":
+            return lambda P, y: refinement.refine(P, y).T
         case "dual-t":
             return lambda P, y: estimation.dual_t(P, y, percentile).T
     return None

@@ -38,6 +38,17 @@ def leave(bench: Workbench, kept: Fitted, T_c: Matrix, bounds: intervals.Interva
     with folders.whole(folder) as part:
         reviews.save(part / reviews.FILE, dataset.ids, dataset.classes, dataset.y, judged)
         folders.write_json(part / reviews.REPORT, report)
+        reviews.save_held(part / reviews.HELD, _held(bench, kept))
+
+
+def _held(bench: Workbench, kept: Fitted) -> reviews.Held:
+    """The rows that the published classifier has not seen, as it sees them."""
+    rows, ids = np.sort(bench.holdout), bench.dataset.ids
+    posterior = evaluation.posterior(kept.net, bench.source, rows)
+    names = [str(row) if ids is None else ids[row] for row in rows]
+    return reviews.Held(
+        names, bench.dataset.y[rows], posterior.argmax(axis=1), posterior.max(axis=1).astype(np.float64)
+    )
 
 
 def _labels(seen: diagnosis.Seen, judged: issues.Judged, trusted: bool) -> dict[str, Any]:

@@ -11,12 +11,23 @@ FONT = "Helvetica, Arial, sans-serif"
 
 
 @dataclass(frozen=True)
+class Mark:
+    """What a shape is, for a page that colours it by its own style sheet and tells more of it."""
+
+    kind: str  # class of the style sheet
+    strength: float = 1.0  # of its colour
+    said: str = ""
+    place: tuple[int, int] | None = None  # row and column, of a cell
+
+
+@dataclass(frozen=True)
 class Box:
     x: float
     y: float
     width: float
     height: float
     colour: Colour
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,7 @@ class Line:
     points: tuple[tuple[float, float], ...]
     colour: Colour = BLACK
     width: float = 1.0
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class Text:
     anchor: Anchor = "start"
     turned: bool = False
     colour: Colour = BLACK
+    mark: Mark | None = None
 
 
 Shape = Box | Line | Text

@@ -86,6 +86,15 @@ def counts(P: Posterior, y: LabelsIn) -> Estimated:
     return _normalised(_cross(P.argmax(axis=1), _labels(y, P), P.shape[1]))
 
 
+def from_gold(gold: Labels, y: Labels, c: int) -> Estimated:
+    """Row i is the distribution of the noisy labels among the rows known to be i; -1 marks those of no known class."""
+    known = gold >= 0
+    counted = _cross(gold[known], y[known], c)
+    rows = counted.sum(axis=1, keepdims=True)  # (c, 1)
+    T = np.where(rows > 0, counted / np.maximum(rows, 1), np.eye(c))
+    return Estimated(T, tuple(int(i) for i in np.flatnonzero(rows[:, 0] == 0)))
+
+
 def dual_t(P: Posterior, y: LabelsIn, percentile: float | None = 97.0, *, adapt: bool = True) -> Estimated:
     """Anchors times counts (Yao et al. 2020); counts the noise twice where the posterior is calibrated."""
     first, second = anchors(P, percentile, adapt=adapt), counts(P, y)

@@ -12,7 +12,18 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from c2s import config, consensus, data, diagnosis, estimation, evaluation, folders, intervals, transition
+from c2s import (
+    config,
+    consensus,
+    data,
+    diagnosis,
+    estimation,
+    evaluation,
+    folders,
+    intervals,
+    refinement,
+    transition,
+)
 from c2s.matrices import Matrix
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.method import Evidence
@@ -37,6 +48,7 @@ class Findings:
     alternatives: dict[str, Matrix]
     flagged: tuple[int, ...]  # classes without evidence: their row is the identity
     start: Fitted  # the phase whose net stage 2 starts from
+    choice: str  # why this estimator
     bounds: intervals.Intervals | None = None  # of T_c; None: it was given
 
 
@@ -47,7 +59,7 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     joint = estimation.confident_joint(posterior, y)
     estimates = _estimates(bench, posterior, y, joint)
     alternatives = {name: found.T for name, found in estimates.items()}
-    estimator, start = _chosen(bench, stage1.net), stage1
+    (estimator, choice), start = _chosen(bench, stage1.net), stage1
     if estimator == "given" and isinstance(bench.config.transition, config.Given):
         alternatives["given"] = transition.check(bench.config.transition.matrix)
     if estimator == "volmin":
@@ -61,7 +73,7 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     if seen.held_out_only:
         seen = seen.only(bench.holdout)
     bounds = diagnosis.intervals_of(estimator, T_c, seen)
-    return Findings(estimator, evidence, alternatives, flagged, start, bounds)
+    return Findings(estimator, evidence, alternatives, flagged, start, choice, bounds)
 
 
 def _priors(T_c: Matrix, y: data.Labels, found: estimation.Estimated | None) -> npt.NDArray[np.float64]:
@@ -71,18 +83,29 @@ def _priors(T_c: Matrix, y: data.Labels, found: estimation.Estimated | None) -> 
     return transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
 
 
-def _chosen(bench: Workbench, stage1: nn.Module) -> str:
+def _chosen(bench: Workbench, stage1: nn.Module) -> tuple[str, str]:
+    """The estimator by name, and why."""
     chosen = bench.config
     if isinstance(chosen.transition, config.Given):
-        return "given"
+        return "given", "The job came with its matrix."
     if chosen.transition.estimator != "auto":
-        return chosen.transition.estimator
+        return chosen.transition.estimator, "The job asked for this estimator."
     if isinstance(chosen.method, config.VolMin):  # learns T itself, in stage 2
-        return "confident-joint"
-    if len(bench.train) < ROWS_TO_LEARN * len(bench.dataset.labels):
-        return "confident-joint"
+        return "confident-joint", "Rows are counted for a start: the method learns the matrix itself."
+    rows = len(bench.train) / len(bench.dataset.labels)
+    if rows < ROWS_TO_LEARN:
+        few = f"{rows:.0f} rows a class are fewer than the {ROWS_TO_LEARN} that learning the matrix needs"
+        return "confident-joint", f"Rows that stage 1 is sure of are counted: {few}."
     ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.holdout))
-    return "volmin" if ambiguity > WAVERING else "confident-joint"
+    wavering = (
+        f"{ambiguity:.0%} of the rows held out have a second class more than half as likely as the first"
+    )
+    if ambiguity > WAVERING:
+        return "volmin", f"The matrix is learnt with the classifier: {wavering}, so counting would mislead."
+    return (
+        "confident-joint",
+        f"Rows that stage 1 is sure of are counted: {wavering}, so it knows the classes.",
+    )
 
 
 def _posterior(bench: Workbench, stage1: nn.Module) -> npt.NDArray[np.float64]:
@@ -135,13 +158,26 @@ def _estimates(
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "validation":
         posterior, y = posterior[bench.holdout], y[bench.holdout]
         joint = estimation.confident_joint(posterior, y)
-    return {
+    found: dict[str, estimation.Estimated] = {} if (gold := _gold(bench)) is None else {"gold": gold}
+    found |= {
         "hoc": neighbourly,
         "anchors": estimation.anchors(posterior, percentile),
         "mean-posterior": estimation.mean_posterior(posterior),
         "dual-t": estimation.dual_t(posterior, y, percentile),
         "confident-joint": joint,
     }
+    asked = isinstance(chosen, config.Estimate) and chosen.estimator == "refined"
+    if asked or posterior.shape[1] <= intervals.CLASSES:  # with 100 classes it takes minutes
+        found["refined"] = refinement.refine(posterior, y)
+    return found
+
+
+def _gold(bench: Workbench) -> estimation.Estimated | None:
+    """T_c as the rows of known class tell it, if there are such."""
+    gold = bench.dataset.gold
+    if gold is None or not (gold >= 0).any():
+        return None
+    return estimation.from_gold(gold, bench.dataset.y, len(bench.dataset.labels))
 
 
 def _features(bench: Workbench, posterior: npt.NDArray[np.float64]) -> consensus.Features:

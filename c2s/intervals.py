@@ -1,10 +1,12 @@
 """How far T_c, T_s and the noise rates may be off: 95 % intervals.
 
-Rows are drawn again with replacement and the estimate is repeated (m of n rows where there are many, the spread scaled
-back). Two things that resampling cannot see are added. Folds: nets of different folds differ, so the spread is raised
-to that of leaving one fold out, where that is larger. Model errors: rows that stage 1 puts in the wrong class pass for
-label noise; among the surer half of the rows there are fewer of them, so the interval reaches out to where twice the
-step from all rows to the surer half leads. Each entry is at least as wide as a proportion of its class's rows is.
+Rows are drawn again and the matrix is fitted again. What resampling cannot see is that rows which stage 1 puts in the
+wrong class pass for label noise, so the interval does not stand around the estimate but around the matrix with those
+errors taken out (`refinement`), and is stretched to hold the estimate as well. With very many classes that fit is too
+large; there the estimate itself is repeated, and the interval reaches out to where twice the step from all rows to the
+surer half of them leads, among which there are fewer such errors. Folds: nets of different folds differ, so the spread
+is raised to that of leaving one fold out, where that is larger. Each entry is at least as wide as a proportion of its
+class's rows is.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,14 +16,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from c2s import estimation, transition
+from c2s import estimation, refinement, transition
 
 Z = 1.959964  # of a two-sided 95 % interval
 REPLICATES, FEWEST = 200, 30
 ENTRIES = 2**20  # of the posterior in one replicate
 CELLS = 4 * 2**20  # of T_c in all replicates together: with very many classes there are fewer
+DOUBT = 0.08  # standard error of what the fit takes out, as a share of it (measured)
+CLASSES = 32  # up to which errors of stage 1 are taken out by a fit
 STEPS = 2.0  # to the surer half; the second stands for the errors that are left among them
 SUM_STEPS = 4.0  # of T_s and the rates: in sums over classes errors add up that entries share out (measured)
+NOTHING = 0.5  # rows of a class: a low end below it is zero, which no fit reaches
 Estimator = Callable[[estimation.Posterior, estimation.Labels], transition.Matrix]
 Basis = Literal["rows", "sampling"]
 Folds = NDArray[np.integer[Any]]  # (n,)  the fold of each row, -1 for rows of none
@@ -73,16 +78,39 @@ def resampled(
     rng: np.random.Generator,
 ) -> Intervals:
     """Intervals of an estimator that reads T_c off posteriors."""
-    T_c, c, n = estimate(P, y), P.shape[1], len(y)
+    T_c = estimate(P, y)
+    factor = _fold_factor(estimate, P, y, folds)
+    if len(T_c) > CLASSES:
+        found = _reaching(estimate, T_c, P, y, factor=factor, rng=rng)
+        return _shaped("rows", found, T_c, y)
+    refined = refinement.refine(P, y)
+    again = refinement.redrawn(refined, REPLICATES, rng=rng)
+    spread = _spread(_quantities(T, y) for T in again) * factor * np.sqrt(len(refined.y) / len(y))
+    middle, chosen = _quantities(refined.T, y), _quantities(T_c, y)
+    spread = np.hypot(spread, DOUBT * (middle - chosen))
+    low, high = np.minimum(middle - Z * spread, chosen), np.maximum(middle + Z * spread, chosen)
+    return _shaped("rows", Range(low, high), refined.T, y)
+
+
+def _reaching(
+    estimate: Estimator,
+    T_c: transition.Matrix,
+    P: estimation.Posterior,
+    y: estimation.Labels,
+    *,
+    factor: float,
+    rng: np.random.Generator,
+) -> Range:
+    """The estimate's own spread, and the way to where rows that stage 1 is surer of lead."""
+    c, n = P.shape[1], len(y)
     drawn = min(n, max(1, ENTRIES // c))
     again = (rng.integers(n, size=drawn) for _ in range(_replicates(c)))
     spread = _spread(_quantities(estimate(P[rows], y[rows]), y[rows]) for rows in again)
-    spread *= np.sqrt(drawn / n) * _fold_factor(estimate, P, y, folds)
+    spread *= np.sqrt(drawn / n) * factor
     found = _quantities(T_c, y)
     step = STEPS * (_quantities(_moved(T_c, _step(P, y)), y) - found)
     step[c * c :] *= SUM_STEPS / STEPS
-    low, high = found - Z * spread + np.minimum(step, 0), found + Z * spread + np.maximum(step, 0)
-    return _shaped("rows", Range(low, high), T_c, y)
+    return Range(found - Z * spread + np.minimum(step, 0), found + Z * spread + np.maximum(step, 0))
 
 
 def sampled(T_c: transition.Matrix, y: estimation.Labels, *, rng: np.random.Generator) -> Intervals:
@@ -169,10 +197,11 @@ def _moved(T_c: transition.Matrix, step: transition.Matrix) -> transition.Matrix
 def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, y: estimation.Labels) -> Intervals:
     c = len(T_c)
     low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
-    least = _wilson(T_c, transition.clean_priors(T_c, np.bincount(y, minlength=c)) * len(y))
-    matrix = Range(
-        np.minimum(low[: c * c].reshape(c, c), least.low), np.maximum(high[: c * c].reshape(c, c), least.high)
-    )
+    rows = transition.clean_priors(T_c, np.bincount(y, minlength=c)) * len(y)  # (c,)
+    least = _wilson(T_c, rows)
+    lower = np.minimum(low[: c * c].reshape(c, c), least.low)
+    lower = np.where(lower * rows[:, None] < NOTHING, 0.0, lower)
+    matrix = Range(lower, np.maximum(high[: c * c].reshape(c, c), least.high))
     similarity = Range(low[c * c : -2].reshape(2, 2), high[c * c : -2].reshape(2, 2))
     return Intervals(basis, matrix, similarity, Range(low[-2:], high[-2:]))
 

@@ -92,13 +92,18 @@ def through_inverse(
     bounds: intervals.Intervals | None,
     rng: np.random.Generator,
 ) -> Share | None:
-    """Accuracy on clean labels by the inverse of T_c; its interval has the rows' chance in it and T_c's."""
+    """Accuracy on clean labels by the inverse of T_c, its interval of the rows' chance and T_c's; None: not to be had.
+
+    That is so where T_c, or every matrix that it might be as well, has no inverse to speak of.
+    """
     if np.linalg.cond(T_c) > WELL_CONDITIONED:
         return None
     scores = np.linalg.inv(T_c)[y, predicted]  # (n,)
     variance = float(scores.var()) / len(y)
     if bounds is not None:
         drawn = [np.linalg.inv(T)[y, predicted].mean() for T in _draws(T_c, bounds, rng)]
+        if not drawn:
+            return None
         variance += float(np.var(drawn))
     value, half = float(scores.mean()), intervals.Z * float(np.sqrt(variance))
     return Share(value, value - half, value + half, len(y))

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from c2s import config, trials
+from c2s import config, members, trials
 
 TRAINING = 0.97  # share of the whole; evaluation and packaging share the rest
 PHASES = {
@@ -13,7 +13,6 @@ PHASES = {
     "search": "stage2",
     "stage2": "stage2",
 }
-TRIED = ("stage2-jocor", "stage2-prune", "stage2-forward", "stage2-f-class2simi")  # by `auto`, of few rows
 TWO_NETS = (config.CoTeaching, config.JoCoR, config.S2E)
 SHARES = {"loading": 0.0, "evaluation": TRAINING, "packaging": 0.99}
 
@@ -96,8 +95,8 @@ def _epochs(chosen: config.TrainConfig) -> dict[str, int]:
         second = chosen.method.epochs or second
     if isinstance(chosen.method, config.S2E) and chosen.method.curve is None:
         epochs |= trials.epochs(chosen.method, second)
-    if isinstance(chosen.method, config.Auto):  # of many rows two of them, and another
-        return epochs | dict.fromkeys(TRIED, second)
+    if isinstance(chosen.method, config.Auto):  # not all of them, where rows are many or few a class
+        return epochs | {f"stage2-{one.name}": second for one in members.EVERY}
     return epochs | {"stage2": second}
 
 

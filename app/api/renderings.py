@@ -77,7 +77,7 @@ def _drawn(table: Table, chart: Chart) -> drawings.Drawing:
     clean = table.matrix if table.sides[0] == "true" else table.matrix.T
     match chart:
         case "matrix":
-            title = f"P(given | true), by {table.estimator}"
+            title = f"P(given | true) in %, by {table.estimator}"
             return charts.heat_map(table.matrix, table.classes, table.classes, sides=table.sides, title=title)
         case "similarity":
             return charts.similarity(transition.similarity_from_class(clean, table.priors))

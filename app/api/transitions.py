@@ -19,6 +19,7 @@ router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]  # low, high
+KNOWN = ("given", "volmin", "revision")  # matrices that were not read off stage 1's posteriors
 CONFUSED = 5  # classes that a class is most often taken for
 
 
@@ -68,6 +69,7 @@ class TransitionOut(matrices.Noise):
     priors: Priors
     per_class: list[PerClass]
     estimator: str
+    choice: str | None  # why this estimator, in words; None: estimated before that was told
     alternatives: list[Alternative]
     advice: matrices.Advice
 
@@ -166,12 +168,28 @@ def _transition(known: Found, *, transposed: bool) -> TransitionOut:
         priors=Priors(clean=clean.tolist(), noisy=noisy.tolist()),
         per_class=[_per_class(place, row, classes) for place, row in enumerate(found["matrix"])],
         estimator=found["estimator"],
+        choice=found.get("choice"),
         alternatives=[
             Alternative(estimator=name, distance=T["distance"], matrix=_turned(T["matrix"], transposed))
             for name, T in others.items()
         ],
-        advice=matrices.Advice.model_validate(advice.advise(T_c, clean, rows=rows)),
+        advice=_advice(found, T_c, noisy, rows=rows),
     )
+
+
+def _advice(
+    found: dict[str, Any],
+    T_c: transition.Matrix,  # noqa: N803 - the paper's letter
+    noisy: transition.Vector,
+    *,
+    rows: int,
+) -> matrices.Advice:
+    """By the matrix without stage 1's errors where T_c was counted: they would hide what the noise is like."""
+    refined = found["alternatives"].get("refined")
+    trusted = found["estimator"] in KNOWN or refined is None
+    T = T_c if trusted else np.array(refined["matrix"])  # noqa: N806
+    advised = advice.advise(T, transition.clean_priors(T, noisy), rows=rows)
+    return matrices.Advice.model_validate(advised)
 
 
 def _interval(found: dict[str, Any] | None, transposed: bool) -> Interval | None:

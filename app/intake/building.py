@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.intake import duplicates, refusal, report
+from app.intake import duplicates, refusal, report, sampling
 from app.intake import options as chosen
 from app.intake.raw import Raw
 from c2s import columns, data, encoding, errors, files, words
@@ -149,6 +149,7 @@ def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
         image=raw.image or _image(dataset),
         missing=_missing(raw),
         notes=_lookalikes(dataset.classes),
+        sample=sampling.of(raw.rows, dataset),
         sha256=dataset.digest(),
         seconds=round(time.monotonic() - started, 3),
     )

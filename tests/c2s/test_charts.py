@@ -28,7 +28,7 @@ def test_a_heat_map_has_a_cell_for_every_entry_and_names_that_do_not_touch(class
 
 def test_numbers_stand_in_cells_that_have_room():
     def numbers(drawing):
-        return [shape for shape in drawing.shapes if isinstance(shape, drawings.Text) and shape.text == ".70"]
+        return [shape for shape in drawing.shapes if isinstance(shape, drawings.Text) and shape.text == "70"]
 
     assert len(numbers(heat(2))) == 2
     assert len(numbers(heat(100))) == 0
@@ -67,3 +67,25 @@ def test_curves_take_lines_of_any_length_and_values_that_are_none():
     lines = [shape for shape in found.shapes if isinstance(shape, drawings.Line) and shape.width == 2.0]
     assert [len(line.points) for line in lines] == [2, 1]
     assert charts.curves({}, title="nothing yet").shapes
+
+
+def test_a_cell_tells_its_value_and_interval_to_pages_that_ask():
+    ends = np.stack([np.full((2, 2), 0.25), np.full((2, 2), 0.75)], axis=-1)
+    names = ["a", "b"]
+    found = charts.heat_map(
+        noise.symmetric(2, 0.3), names, names, sides=("true", "given"), title="T", interval=ends
+    )
+    marks = {shape.mark.place: shape.mark for shape in found.shapes if shape.mark and shape.mark.place}
+    assert marks[0, 1].said == "true a, given b: 30.0 % (95 % interval 25.0 to 75.0 %)"
+    assert (marks[0, 1].kind, marks[0, 0].kind) == ("heat-wrong", "heat-right")
+    assert marks[0, 0].strength > marks[0, 1].strength
+
+
+def test_curves_may_start_anywhere_and_a_single_point_is_a_dot():
+    found = charts.curves({"a": [(5, 0.1), (9, 0.3)], "b": [(7, 0.2)]}, title="c")
+    assert [shape.text for shape in found.shapes if isinstance(shape, drawings.Text)][-2:] == [
+        "a 0.300",
+        "b 0.200",
+    ]
+    dots = [shape for shape in found.shapes if isinstance(shape, drawings.Box)]
+    assert [dot.mark.kind for dot in dots] == ["dot line-1"]

@@ -35,6 +35,8 @@ def test_a_run_leaves_judged_labels_and_counts_its_gold_rows(rows, tmp_path):
     assert report["worth"]["gold"]["rows"] >= 25
     assert report["worth"]["more_gold"] == 3 * report["worth"]["gold"]["rows"]
     assert np.array(found.card["transition"]["interval"]["matrix"]).shape == (3, 3, 2)
+    assert found.card["transition"]["alternatives"]["gold"]["distance"] > 0
+    assert "rows a class are fewer than" in found.card["transition"]["choice"]
 
 
 def test_gold_rows_are_not_trained_on_unless_they_are_many(rows, tmp_path):

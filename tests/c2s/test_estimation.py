@@ -262,3 +262,10 @@ def test_the_noise_algebra_loads_without_torch():
     program = "import sys; from c2s import estimation, noise, transition; sys.exit('torch' in sys.modules)"
     root = Path(__file__).parent.parent.parent
     assert subprocess.run([sys.executable, "-c", program], cwd=root, check=False).returncode == 0
+
+
+def test_gold_rows_give_the_shares_of_labels_and_flag_a_class_without_any():
+    gold, y = np.array([0, 0, 0, 0, 1, 1, -1]), np.array([0, 0, 0, 1, 0, 0, 2])
+    found = estimation.from_gold(gold, y, 3)
+    np.testing.assert_allclose(found.T, [[0.75, 0.25, 0], [1, 0, 0], [0, 0, 1]])
+    assert found.flagged == (2,)

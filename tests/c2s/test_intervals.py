@@ -10,9 +10,9 @@ def judged(rows, T, rng, *, right=0.99):
     """Posteriors of a net that has the clean class of most rows right and is calibrated for the noisy labels."""
     classes = len(T)
     clean = rng.integers(classes, size=rows)
-    seen = np.where(rng.random(rows) < right, clean, rng.integers(classes, size=rows))
-    sure = rng.uniform(0.7, 1.0, size=rows)[:, None]
-    P = sure * T[seen] + (1 - sure) / classes
+    sure = rng.uniform(2 * right - 1, 1.0, size=rows)
+    seen = np.where(rng.random(rows) < sure, clean, rng.integers(classes, size=rows))
+    P = sure[:, None] * T[seen] + (1 - sure[:, None]) * T.mean(axis=0)
     y = (T.cumsum(axis=1)[clean] < rng.random(rows)[:, None]).sum(axis=1).clip(0, classes - 1)
     return P, y, clean
 
@@ -34,6 +34,39 @@ def test_nine_to_ninety_nine_in_a_hundred_intervals_hold_the_truth(classes, rate
         inside = [(ends[name].low <= true) & (true <= ends[name].high) for name, true in truth.items()]
         held += [np.concatenate([part.ravel() for part in inside])]
     assert 0.90 <= np.mean(held) <= 0.99
+
+
+def test_rows_in_the_wrong_class_widen_the_interval_towards_less_noise_and_it_holds_the_truth():
+    T, rng = noise.symmetric(4, 0.2), np.random.default_rng(6)
+    clean = rng.integers(4, size=3000)
+    logits = (
+        1.2 * np.eye(4)[clean] + rng.normal(size=(3000, 4)) / 1.2
+    )  # a fifth of the rows look like another class
+    posterior = np.exp(logits * 1.7)
+    P = posterior / posterior.sum(axis=1, keepdims=True) @ T
+    y = (T.cumsum(axis=1)[clean] < rng.random(3000)[:, None]).sum(axis=1).clip(0, 3)
+    found = intervals.resampled(intervals.confident, P, y, rng=rng)
+    T_hat = intervals.confident(P, y)
+    counted = transition.noise_rates(T_hat, transition.clean_priors(T_hat, np.bincount(y))).class_
+    assert (P.argmax(axis=1) == clean).mean() < 0.85
+    assert counted > 0.27
+    assert found.rates.low[0] <= 0.2 <= found.rates.high[0]
+    assert counted <= found.rates.high[0] < 0.4
+
+
+def test_beyond_the_fit_of_many_classes_the_surer_rows_show_the_way(monkeypatch):
+    T, rng = noise.symmetric(4, 0.3), np.random.default_rng(8)
+    P, y, _ = judged(2000, T, rng)
+    monkeypatch.setattr(intervals, "CLASSES", 3)
+    found = intervals.resampled(intervals.confident, P, y, rng=rng)
+    assert ((found.matrix.low <= T) & (found.matrix.high >= T)).mean() > 0.85
+
+
+def test_a_low_end_of_less_than_half_a_row_is_nothing():
+    T, rng = noise.pair_flip(4, 0.3), np.random.default_rng(9)
+    P, y, _ = judged(1500, T, rng)
+    found = intervals.resampled(intervals.confident, P, y, rng=rng)
+    assert (found.matrix.low[T == 0] == 0).mean() > 0.9
 
 
 def test_an_interval_holds_its_estimate_and_narrows_with_rows():

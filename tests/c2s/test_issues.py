@@ -88,10 +88,46 @@ def test_the_file_pages_through_the_issues_of_a_pair_in_order(tmp_path, monkeypa
     order = [i for i in issues.order(judged) if judged.suggested[i] != y[i]]
     with reviews.Reviews(tmp_path / "labels.parquet") as found:
         assert found.classes == tuple("abcde")
-        first = found.page(reviews.Pair(), after=-1, limit=7)
-        second = found.page(reviews.Pair(), after=first[-1].rank, limit=7)
+        first = found.page(reviews.Pair(), after=-1, limit=7).issues
+        second = found.page(reviews.Pair(), after=first[-1].rank, limit=7).issues
         assert [issue.id for issue in first + second] == [ids[i] for i in order[:14]]
         pair = reviews.Pair(given=1, suggested=2)
         wanted = [ids[i] for i in order if (y[i], judged.suggested[i]) == (1, 2)]
-        assert [issue.id for issue in found.page(pair, after=-1, limit=1000)] == wanted
-        assert sum(table.num_rows for table in found.groups()) == 450
+        assert [issue.id for issue in found.page(pair, after=-1, limit=1000).issues] == wanted
+        assert sum(part.table.num_rows for part in found.verdicts()) == 450
+
+
+def test_what_people_decided_counts_more_than_thresholds_and_can_be_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr(reviews, "GROUP", 100)
+    P, y, _, _ = noisy(rows=450)
+    judged = issues.judge(P, y, estimation.confident_joint(P, y).T)
+    reviews.save(tmp_path / "labels.parquet", None, list("abcde"), y, judged)
+    decided = reviews.Decided(np.array([0, 99, 100, 449]), np.array([4, 4, 3, 2], np.int32))
+    with reviews.Reviews(tmp_path / "labels.parquet") as found:
+        plain = np.concatenate([part.label for part in found.verdicts()])
+        parts = list(found.verdicts(decided))
+        label = np.concatenate([part.label for part in parts])
+        told = np.concatenate([part.told for part in parts])
+        assert label[decided.rows].tolist() == [4, 4, 3, 2]
+        assert np.flatnonzero(told == reviews.WORDS.index("reviewed")).tolist() == decided.rows.tolist()
+        others = np.setdiff1d(np.arange(450), decided.rows)
+        assert np.array_equal(label[others], plain[others])
+        suspicious = np.flatnonzero(judged.suggested != y)
+        done = np.isin(suspicious, decided.rows)
+        for only in (None, True, False):
+            page = found.page(reviews.Pair(), after=-1, limit=1000, decided=decided, only=only)
+            assert (page.total, page.decided) == (len(suspicious), done.sum())
+            rows = suspicious if only is None else suspicious[done == only]
+            assert sorted(issue.row for issue in page.issues) == rows.tolist()
+
+
+def test_rows_are_found_by_their_ids_whatever_these_look_like(tmp_path, monkeypatch):
+    monkeypatch.setattr(reviews, "GROUP", 100)
+    P, y, _, _ = noisy(rows=250)
+    judged = issues.judge(P, y, estimation.confident_joint(P, y).T)
+    ids = [str((i + 7) % 250) if i % 2 else f"cat/{i}.png" for i in range(250)]  # numbers, but not their own
+    reviews.save(tmp_path / "labels.parquet", ids, list("abcde"), y, judged)
+    with reviews.Reviews(tmp_path / "labels.parquet") as found:
+        wanted = [ids[row] for row in (0, 1, 120, 249)]
+        rows = {name: issue.row for name, issue in found.find([*wanted, "none", "9" * 30]).items()}
+        assert rows == {ids[row]: row for row in (0, 1, 120, 249)}

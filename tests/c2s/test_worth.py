@@ -1,9 +1,11 @@
 """What a classifier is worth: right under class-conditional noise, silent where its assumption breaks."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from c2s import dependence, noise, worth
+from c2s import dependence, intervals, noise, worth
 
 
 def labelled(rate=0.4, rows=4000, classes=5, right=0.9, seed=0):
@@ -42,6 +44,18 @@ def test_an_accuracy_over_one_and_a_singular_matrix_are_withheld():
     assert agreeing.clean is None
     assert "wrong" in agreeing.withheld[0]
     assert "singular" in appraised(y, y, np.full((5, 5), 0.2)).withheld[0]
+
+
+def test_a_matrix_that_may_as_well_be_singular_is_withheld(monkeypatch):
+    _, y, predicted, T = labelled()
+    bounds = intervals.sampled(T, y, rng=np.random.default_rng(0))
+    monkeypatch.setattr(worth, "WELL_CONDITIONED", float(np.linalg.cond(T)) + 1e-9)  # and no draw is better
+    wide = dataclasses.replace(
+        bounds, matrix=intervals.Range(bounds.matrix.low - 0.3, bounds.matrix.high + 0.3)
+    )
+    found = worth.appraise(predicted, y, T, bounds=wide, against=(), rng=np.random.default_rng(0))
+    assert found.clean is None
+    assert "singular" in found.withheld[0]
 
 
 def test_gold_rows_count_and_say_how_many_more_would_halve_the_interval():

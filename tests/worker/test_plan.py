@@ -3,6 +3,8 @@ from workers import wanted
 
 from worker import plan
 
+MEMBERS = ("forward", "forward-elr", "f-class2simi", "reweight", "prune-elr")
+
 
 def steps(chosen):
     return list(plan.Plan(chosen)._epochs)
@@ -24,9 +26,10 @@ def test_the_search_of_s2e_is_part_of_the_plan():
     assert {plan.phase_of(step) for step in trials} == {"stage2"}
 
 
-def test_the_methods_that_auto_tries_are_part_of_the_plan():
+def test_all_that_auto_may_train_is_part_of_the_plan():
     found = steps(wanted(3, method="auto"))
-    assert found[1:] == list(plan.TRIED)
+    assert found[1:] == [f"stage2-{name}" for name in MEMBERS]
+    assert {plan.phase_of(step) for step in found[1:]} == {"stage2"}
 
 
 def test_two_nets_count_twice():
