@@ -16,8 +16,13 @@ def request(database: db.Database, store: storage.Store, hold: holding.Hold) -> 
         dataset = tx.get(Dataset, dataset_id)
         options = dict(dataset.options) if dataset is not None else {}
         sha256 = dataset.source_sha256 if dataset is not None else ""
+        parent = tx.get(Dataset, dataset.parent_id) if dataset is not None and dataset.parent_id else None
     source = saving.fetched(store, hold, lambda: store.open_source(dataset_id, sha256=sha256))
-    return {
+    before = {}
+    if parent is not None:  # the file says which of its labels are to be others
+        folder = saving.fetched(store, hold, lambda: store.open_dataset(parent.id))
+        before = {"corrects": str(folder), "report": parent.report}
+    return before | {
         "source": str(source),
         "target": str(store.dataset(dataset_id)),
         "options": options,

@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def _read(asked: dict[str, Any], channel: childhood.Channel, _wish: errand.Wish) -> None:
-    from app.intake import options, reading, refusal  # here, where a failure to load is told
+    from app.intake import correcting, options, reading, refusal  # here, where a failure to load is told
     from c2s import data
     from worker import diary
 
@@ -25,14 +25,18 @@ def _read(asked: dict[str, Any], channel: childhood.Channel, _wish: errand.Wish)
     source, target = Path(asked["source"]), Path(asked["target"])
     channel.say("phase", phase="loading")
     _clear(target.parent, source)
+    if "corrects" in asked:
+        found = correcting.correct(Path(asked["corrects"]), source, target, asked["report"])
+        channel.say("read", report=found, shape=data.load(target).shape.plain())
+        return
     limits = options.Limits(memory_bytes=memory(asked["memory_bytes"], source), seconds=asked["seconds"])
     try:
-        found = reading.read(source, target, options.Options(**asked["options"]), limits)
+        told = reading.read(source, target, options.Options(**asked["options"]), limits)
     except refusal.Refused as exc:
         channel.say("refused", reasons=exc.reasons)
     else:
         shape = data.load(target).shape.plain()
-        channel.say("read", report=found.model_dump(mode="json"), shape=shape)
+        channel.say("read", report=told.model_dump(mode="json"), shape=shape)
 
 
 def memory(least: int, source: Path) -> int:

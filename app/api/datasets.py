@@ -40,6 +40,8 @@ class DatasetOut(deps.Listed):
     source_sha256: str
     sha256: str | None
     options: dict[str, Any]
+    parent_id: str | None  # the dataset whose labels were put right to make this one
+    job_id: str | None  # and the job that they were reviewed in
     created_at: deps.Time
 
 
@@ -101,7 +103,7 @@ async def create(
         made = await anyio.to_thread.run_sync(register, wanted, uploaded, limiter=request.app.state.readers)
     response.status_code = made.status
     response.headers["Location"] = f"/datasets/{made.resource}"
-    return await anyio.to_thread.run_sync(_show, database, made.resource)
+    return await anyio.to_thread.run_sync(show_row, database, made.resource)
 
 
 def _check_room(database: Database, announced: int) -> None:
@@ -110,7 +112,8 @@ def _check_room(database: Database, announced: int) -> None:
             quotas.check_room(tx, database.caller, announced)
 
 
-def _show(database: Database, dataset_id: str) -> DatasetOut:
+def show_row(database: Database, dataset_id: str) -> DatasetOut:
+    """A dataset as it is told."""
     with database.read() as tx:
         return DatasetOut.model_validate(datasets.find(tx, dataset_id))
 
@@ -129,7 +132,7 @@ def index(database: deps.Db, cursor: deps.Paging) -> deps.Page[DatasetOut]:
     responses={304: {"description": "Not changed"}},
 )
 def show(dataset_id: deps.DatasetId, database: deps.Db, known: deps.Known = None) -> Any:
-    dataset = _show(database, dataset_id)
+    dataset = show_row(database, dataset_id)
     if dataset.state == Intake.validating:
         return dataset
     return deps.unchanging(dataset.model_dump_json().encode(), known)

@@ -1,5 +1,6 @@
 """What handlers share: the database and the store, cursors, conditional answers, and posts that count once."""
 
+import dataclasses
 import datetime
 import hashlib
 import re
@@ -25,14 +26,19 @@ async def _settings(request: Request) -> Settings:
     return found
 
 
-async def _caller(request: Request) -> Caller:
+def caller_of(request: Request) -> Caller:
+    """Who asks, and by which request: what it changes is noted under both."""
     found: Caller = getattr(request.state, "caller", NOBODY)
-    return found
+    return dataclasses.replace(found, request_id=getattr(request.state, "request_id", None))
+
+
+async def _caller(request: Request) -> Caller:
+    return caller_of(request)
 
 
 def database_of(request: Request) -> Database:
     """The database as the caller sees it."""
-    return ownership.of(whole_database(request), getattr(request.state, "caller", NOBODY))
+    return ownership.of(whole_database(request), caller_of(request))
 
 
 def whole_database(request: Request) -> Database:

@@ -55,6 +55,7 @@ class DatasetOf(deps.Out):
     rows: int | None
     sha256: str | None
     source_sha256: str | None
+    parent_id: str | None  # the dataset that it is a correction of
     deleted: bool
 
 
@@ -155,7 +156,8 @@ def _dataset(job: Job, dataset: Dataset | None) -> DatasetOf:
     kept = job.manifest.get("dataset", {})
     source = None if dataset is None else dataset.source_sha256
     facts = {name: kept.get(name) for name in ("id", "name", "rows", "sha256")}
-    return DatasetOf(**facts, source_sha256=source, deleted=dataset is None)
+    parent = None if dataset is None else dataset.parent_id
+    return DatasetOf(**facts, source_sha256=source, parent_id=parent, deleted=dataset is None)
 
 
 def _job(job: Job) -> JobOf:

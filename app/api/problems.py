@@ -23,6 +23,7 @@ from app.core import db, errors, incoming
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS, LONGEST_POINTER = 50, 400
 BODY, PATH = "body", "path"
+CHALLENGE = 'Bearer realm="c2s"'
 FORESEEN = (errors.ServiceError, c2s.errors.C2SError, sqlalchemy.exc.SQLAlchemyError)
 
 log = structlog.get_logger()
@@ -113,7 +114,7 @@ def answer(
     }
     extra = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
     if error.status == HTTPStatus.UNAUTHORIZED:
-        extra["WWW-Authenticate"] = 'Bearer realm="c2s"'
+        extra["WWW-Authenticate"] = CHALLENGE
     spoken = limits.speaks_oip(path)
     return Response(
         orjson.dumps({"error": str(error)} if spoken else body),

@@ -19,7 +19,7 @@ next_cursor}`, newest first; `after` takes the cursor. Times are RFC 3339 in UTC
 the last one counts. Any request may also be answered 408 (it came too slowly) or 431 (its head is too large)."""
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c}
 code,pre{font:14px/1.5 ui-monospace,monospace;background:#f3f3f3;border-radius:4px}code{padding:.1em .3em}
-pre{padding:.8em;overflow-x:auto}table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;
+main{overflow-wrap:anywhere}pre{padding:.8em;overflow-x:auto}table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;
 padding:.25em .8em .25em 0;border-bottom:1px solid #ddd}h2{margin-top:2.2em}h3 code{font-size:15px}
 @media(prefers-color-scheme:dark){body{background:#161616;color:#e4e4e4}code,pre{background:#262626}a{color:#8ab4f8}
 td,th{border-color:#3a3a3a}}"""
@@ -80,14 +80,15 @@ def page(found: dict[str, Any]) -> str:
     body.append("<h2 id='schemas'>Schemas</h2>")
     for name, schema in sorted(found["components"]["schemas"].items()):
         text = _text(json.dumps(schema, indent=1))
-        body.append(f"<h3 id='{_text(name)}'>{_text(name)}</h3><pre>{text}</pre>")
+        body.append(f"<h3 id='{_text(name)}'>{_text(name)}</h3><pre tabindex=0>{text}</pre>")
     return document_of("c2s reference", "\n".join(body))
 
 
 def document_of(title: str, body: str) -> str:
     """An HTML document with our style."""
     head = f"<meta charset=utf-8><meta name=viewport content='width=device-width'><title>{title}</title>"
-    return f"<!doctype html><html lang=en><head>{head}<style>{STYLE}</style></head><body>{body}</body></html>"
+    page = f"<head>{head}<style>{STYLE}</style></head><body><main>{body}</main></body>"
+    return f"<!doctype html><html lang=en>{page}</html>"
 
 
 def _operation(verb: str, path: str, operation: dict[str, Any]) -> Iterator[str]:

@@ -31,8 +31,13 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/jobs/{job_id}/events"): "read",
     ("GET", "/jobs/{job_id}/transition"): "read",
     ("GET", "/jobs/{job_id}/issues"): "read",
+    ("GET", "/jobs/{job_id}/decisions"): "read",
+    ("POST", "/jobs/{job_id}/decisions"): "write",
     ("GET", "/jobs/{job_id}/corrected"): "read",
+    ("POST", "/jobs/{job_id}/corrected-dataset"): "write",
     ("GET", "/jobs/{job_id}/report"): "read",
+    ("GET", "/jobs/{job_id}/gold"): "read",
+    ("POST", "/jobs/{job_id}/gold"): "read",  # computes, keeps nothing
     ("GET", "/transitions/diff"): "read",
     ("GET", "/jobs/{job_id}/metrics"): "read",
     ("GET", "/jobs/{job_id}/checkpoints"): "read",
@@ -73,7 +78,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("PATCH", "/projects/{project_id}"): "admin",
     ("GET", "/audit"): "admin",
     ("GET", "/metrics"): "admin",  # of all projects together
-    ("GET", "/ui/static/{file}"): "any key",
+    ("GET", "/ui/static/{file}"): "anybody",
     ("GET", "/ui/datasets"): "read",
     ("GET", "/ui/datasets/{dataset_id}"): "read",
     ("GET", "/ui/new"): "read",
@@ -85,6 +90,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/ui/models/{name}"): "read",
     ("GET", "/ui/admin"): "admin",
 }
+OPEN_BELOW = "/ui/static/"  # what the page to log in on is made of
 OPEN = frozenset(path for (_, path), need in NEEDS.items() if need == "anybody")
 
 
@@ -98,6 +104,6 @@ def check(request: Request, path: str) -> None:
     need = needed(request.method, path)
     if need == "anybody" or need == "any key":
         return
-    caller: Caller = request.state.caller
+    caller: Caller = request.scope["state"]["caller"]
     if not caller.may(need):
         raise errors.Forbidden(f"the key lacks the scope {need}")

@@ -79,17 +79,27 @@ def move(tx: Session, model: Model, alias: str, seen: Seen) -> tuple[Alias, bool
 def rollback(tx: Session, name: str, alias: str, seen: Seen = None) -> Alias:
     """Point an alias at what it pointed at before; once more, and it goes one step further back."""
     held = _seen(tx, name, alias, seen)
-    back = moved(tx, name, alias, held.number).back
+    found = earlier(tx, held, hold=True)
+    if found is None:
+        raise errors.Conflict(
+            "the alias pointed nowhere else, or at versions that are gone", code="no_earlier_version"
+        )
+    model, back = found
+    _shift(tx, held, model, "rollback", back=back)
+    return held
+
+
+def earlier(tx: Session, held: Alias, *, hold: bool = False) -> tuple[Model, int | None] | None:
+    """What an alias pointed at before and the move that came before that; None: nothing that is still there."""
+    back = moved(tx, held.name, held.alias, held.number).back
     while back is not None:
-        step = moved(tx, name, alias, back)
-        model = tx.get(Model, step.model_id, with_for_update=KEY_SHARE) if step.model_id else None
+        step = moved(tx, held.name, held.alias, back)
+        lock = KEY_SHARE if hold else None
+        model = tx.get(Model, step.model_id, with_for_update=lock) if step.model_id else None
         if model is not None and model.id != held.model_id:
-            _shift(tx, held, model, "rollback", back=step.back)
-            return held
+            return model, step.back
         back = step.back
-    raise errors.Conflict(
-        "the alias pointed nowhere else, or at versions that are gone", code="no_earlier_version"
-    )
+    return None
 
 
 def remove(tx: Session, name: str, alias: str, seen: Seen = None) -> Alias:

@@ -24,6 +24,7 @@ Action = Literal[
     "dataset.delete",
     "job.create",
     "job.cancel",
+    "job.review",
     "prediction.delete",
     "key.create",
     "key.revoke",

@@ -68,7 +68,7 @@ class Census:
         """The figures of now; without a database only that it is away."""
         from prometheus_client.core import GaugeMetricFamily
 
-        found = self._count()
+        found = self.count()
         yield GaugeMetricFamily("c2s_database_up", NAMES["c2s_database_up"], value=found is not None)
         if found is None:
             return
@@ -82,7 +82,8 @@ class Census:
             age.add_metric((task,), max(0.0, found.ages.get(task, 0.0)))
         yield from (jobs, depth, age)
 
-    def _count(self) -> Count | None:
+    def count(self) -> Count | None:
+        """The jobs of the whole service, as they were at most two seconds ago; None without a database."""
         with self._lock:  # scrapers that come together wait for one look
             if time.monotonic() >= self._until:
                 self._found = self._look()

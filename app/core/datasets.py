@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from app.core import errors, jobs
-from app.core.db import Database
+from app.core.db import Database, Tx
 from app.core.tables import ENDED, Dataset, Intake, Job, State
 
 REMEMBERED = 64
@@ -76,4 +76,14 @@ def remove(tx: Session, dataset_id: str) -> None:
     busy = select(func.count()).select_from(Job).where(Job.dataset_id == dataset_id, Job.state.not_in(ENDED))
     if count := tx.scalar(busy):
         raise errors.Conflict(f"{count} jobs still need dataset {dataset_id}", code="dataset_in_use")
+    made = select(Dataset.id).where(Dataset.parent_id == dataset_id, Dataset.state == Intake.validating)
+    if child := tx.scalar(made.limit(1)):
+        raise errors.Conflict(f"dataset {child} is being made of dataset {dataset_id}", code="dataset_in_use")
     tx.delete(dataset)
+
+
+def hold(tx: Tx, dataset_id: str) -> None:
+    """Keep a dataset from being deleted until this transaction has made what needs it."""
+    there = select(Dataset.id).where(Dataset.id == dataset_id).with_for_update(read=True)
+    if tx.scalar(there) is None:
+        raise errors.Conflict(f"dataset {dataset_id} was deleted", code="dataset_deleted")

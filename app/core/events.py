@@ -44,3 +44,9 @@ def of_type(tx: Session, job_id: str, kind: Type) -> Sequence[Event]:
     """All events of a job of one type, oldest first."""
     chosen = select(Event).where(Event.job_id == job_id, Event.type == kind).order_by(Event.number)
     return tx.scalars(chosen).all()
+
+
+def tail(tx: Session, job_id: str, limit: int, *, but: Sequence[Type] = ()) -> Sequence[Event]:
+    """The last events of a job but those of some types, oldest first."""
+    chosen = select(Event).where(Event.job_id == job_id, Event.type.not_in(but))
+    return tx.scalars(chosen.order_by(Event.number.desc()).limit(limit)).all()[::-1]

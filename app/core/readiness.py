@@ -38,7 +38,7 @@ def looks(settings: Settings, database: db.Database, store: storage.Store) -> di
     """Every look that concerns these settings."""
     chosen: dict[Name, Look] = {
         "database": lambda: _database(database),
-        "migrations": lambda: _migrations(database),
+        "migrations": lambda: migrations(database),
         "store": lambda: _store(store),
         "worker": lambda: _worker(database),
     }
@@ -67,7 +67,8 @@ def _revisions() -> tuple[str, ...]:
     return schema.revisions()
 
 
-def _migrations(database: db.Database) -> Finding:
+def migrations(database: db.Database) -> Finding:
+    """Whether the schema is the one that this program was made for."""
     *_, head = _revisions()
     try:
         with database.read() as tx:

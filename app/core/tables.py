@@ -1,4 +1,4 @@
-"""The tables of the work: datasets, jobs, events, models, aliases, receipts; those of access are in `ownership`."""
+"""The tables of the work: datasets, jobs, events, decisions, models, aliases, receipts; access is in `ownership`."""
 
 import enum
 from typing import Any, Literal
@@ -64,6 +64,8 @@ class Dataset(Owned, Table):
     shape: Mapped[dict[str, Any] | None]  # c2s.shape.Shape
     report: Mapped[dict[str, Any] | None]
     error: Mapped[dict[str, Any] | None]
+    parent_id: Mapped[str | None] = mapped_column(String(32))  # the dataset whose labels were put right
+    job_id: Mapped[str | None] = mapped_column(String(32))  # and the job that they were reviewed in
     created_at: Mapped[float] = mapped_column(default=now())
 
     __table_args__ = (
@@ -152,6 +154,21 @@ class Event(Table):
     type: Mapped[str] = mapped_column(String(16))
     data: Mapped[dict[str, Any]]
     at: Mapped[float] = mapped_column(default=now())
+
+
+class Decision(Owned, Table):
+    """What a person said of the label of a row; `label` is a place among the classes that the job judged."""
+
+    __tablename__ = "decisions"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    row: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, as in the dataset
+    decision: Mapped[str] = mapped_column(String(16))
+    label: Mapped[int]
+    decided_by: Mapped[str] = mapped_column(String(32))  # the key
+    decided_at: Mapped[float] = mapped_column(default=now())
+
+    __table_args__ = (CheckConstraint("decision in ('accept', 'keep', 'relabel')", name="decision"),)
 
 
 class Model(Owned, Table):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from app.intake import arrays, building, parquet, pictures, refusal, report, sniff, tabular
+from app.intake import arrays, building, excerpts, parquet, pictures, refusal, report, sniff, tabular
 from app.intake import options as chosen
 from app.intake.raw import Raw
 from c2s import data, errors
@@ -27,6 +27,7 @@ def ingest(
     if _bytes(dataset.x) > limits.bytes:
         raise refusal.refuse("too_large", f"the dataset takes more than {limits.bytes} bytes")
     data.save(dataset, target)
+    excerpts.write(target / excerpts.FILE, raw.rows)
     return found
 
 

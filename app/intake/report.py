@@ -47,6 +47,14 @@ class RefusedRows(Part):
     rows: tuple[RefusedRow, ...] = ()
 
 
+class Corrections(Part):
+    """Of a dataset made from another: the labels that people decided, and that a threshold changed."""
+
+    reviewed: NonNegativeInt
+    by_threshold: NonNegativeInt
+    gold: bool  # whether what people decided is kept as gold labels
+
+
 ColumnKind = Literal["number", "date", "category", "text"]
 
 
@@ -67,6 +75,22 @@ class Image(Part):
     resized: bool = False
 
 
+class SampleRow(Part):
+    """A row as the file has it: its values as text, null where there is none."""
+
+    id: str
+    label: str
+    values: tuple[str | None, ...]
+
+
+class Sample(Part):
+    """The first rows of a table or of texts, long cells cut."""
+
+    columns: tuple[str, ...]
+    left_out: NonNegativeInt = 0  # columns beyond those
+    rows: tuple[SampleRow, ...]
+
+
 class Report(Part):
     """What was found in the file."""
 
@@ -79,9 +103,11 @@ class Report(Part):
     duplicates: Groups
     conflicting: Groups  # equal inputs under different labels
     refused: RefusedRows
+    corrections: Corrections | None = None  # of a dataset made from another one
     columns: Columns | None = None
     image: Image | None = None
     missing: dict[str, PositiveInt] = {}  # values per column: empty, not finite, or beyond float32
     notes: tuple[str, ...] = ()  # what looks like a slip
+    sample: Sample | None = None  # reports of before there were samples have none
     sha256: str
     seconds: NonNegativeFloat

@@ -17,6 +17,7 @@ class Reading(TypedDict, total=False):
     label: str  # the column of the labels
     text: str  # the column of the texts
     id: str  # a column that names the rows
+    gold: str  # a column of true labels, empty where not known
     drop: Sequence[str]
     kind: Literal["image", "text", "tabular", "vectors"]
     image_size: int
@@ -35,6 +36,8 @@ class Dataset(Record[M]):
     source_sha256: str
     sha256: str | None
     options: dict[str, Any]
+    parent_id: str | None  # of a dataset that a review made
+    job_id: str | None
 
     async def _report(self) -> dict[str, Any]:
         found: dict[str, Any] = await self._service.json(Call.get(f"/datasets/{self.id}/report"))

@@ -1,8 +1,7 @@
 """Jobs: made, waited for, watched, cancelled, tried again, and what they found."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, Self, TypedDict, Unpack
 
 import numpy as np
@@ -13,6 +12,7 @@ from c2s.client import progress as bars
 from c2s.client.bound import Bound, M, listing, operation
 from c2s.client.calls import Call
 from c2s.client.records import Record, id_of
+from c2s.client.reviews import Reviewed
 from c2s.client.transitions import Transition
 
 State = Literal["queued", "running", "cancelling", "succeeded", "failed", "cancelled"]
@@ -31,6 +31,7 @@ class Settings(TypedDict, total=False):
         str | Mapping[str, Any] | npt.NDArray[np.floating] | None
     )  # an estimator, its settings, or a matrix
     validation: float | None
+    merge: Sequence[Sequence[str]] | None  # classes that are one, under the first's name
     seed: int | None
 
 
@@ -94,7 +95,7 @@ class Followed(Record[M]):
         return markup.facts(self.id, told) + bar
 
 
-class Job(Followed[M]):
+class Job(Followed[M], Reviewed[M]):
     """A training."""
 
     task: str
@@ -130,10 +131,22 @@ class Job(Followed[M]):
         return Transition(await self._service.json(Call.get(f"/jobs/{self.id}/transition")))
 
     @operation
-    async def issues(self, limit: int | None = None) -> frames.Rows:
-        """The suspicious rows, most suspicious first: all of them, or the first `limit`."""
-        source = self._service.pages(Call.get(f"/jobs/{self.id}/issues"), limit)
-        return frames.Rows([row async for row in source])
+    async def report(self) -> dict[str, Any]:
+        """What its classifier is worth, each figure with an interval, and whether the matrix can be trusted."""
+        found: dict[str, Any] = await self._service.json(Call.get(f"/jobs/{self.id}/report"))
+        return found
+
+    @operation
+    async def gold(self, rows: int = 50) -> frames.Rows:
+        """Rows whose true labels would tell most about the classifier, the first to be looked at first."""
+        return frames.Rows((await self._service.json(Call.get(f"/jobs/{self.id}/gold", rows=rows)))["data"])
+
+    @operation
+    async def accuracy(self, labels: Mapping[str, str]) -> dict[str, Any]:
+        """The classifier's accuracy with its interval, by true labels of rows that `gold` named."""
+        call = Call.post(f"/jobs/{self.id}/gold", {"labels": dict(labels)}, keyed=False)
+        found: dict[str, Any] = await self._service.json(call)
+        return found
 
     @operation
     async def metrics(self) -> frames.Rows:
@@ -152,11 +165,11 @@ class Job(Followed[M]):
         return found
 
     @operation
-    async def corrected(self, target: str | Path, *, format: str | None = None) -> Path:  # noqa: A002
-        """Write the corrected labels to a file; without `format`, what its name ends with."""
-        path = Path(target)
-        form = format or path.suffix.lstrip(".") or "csv"
-        return await self._service.save(Call.get(f"/jobs/{self.id}/corrected", format=form), path)
+    async def again(self, dataset: str | Record[M], *, name: str | None = None) -> "Job[M]":
+        """A new job with the settings of this one, on a dataset that its review made or on any other."""
+        chosen = {**self.config, "merge": []}  # what it merged is one class there already
+        told = spec(dataset, {**chosen, "name": name or self.name})
+        return Job(self._service, await self._service.json(Call.post("/jobs", told)))
 
 
 class Jobs(Bound[M]):

@@ -62,7 +62,7 @@ def sentence(event: Event) -> str | None:
 
 
 def _underway(data: Event) -> str:
-    epochs = f" {data['epoch']}/{data['epochs']}" if data.get("epochs") is not None else ""
+    epochs = f" {data['epoch']}/{data['epochs']}" if data.get("epochs") else ""
     left = data.get("eta_seconds")
     return f"{data.get('phase') or 'running'}{epochs}" + (
         f", {duration(left)} left" if left is not None else ""

@@ -11,7 +11,7 @@ from typing import Any
 from c2s.commands import remote
 
 COLUMNS = ("id", "state", "name", "kind", "rows", "classes", "created_at")
-REFUSED_ROWS = 10  # that a person is shown
+REFUSED_ROWS, CLASSES = 10, 30  # that a person is shown
 
 
 def add(commands: Any) -> None:
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     made.add_argument("--label", help="the column of the labels")
     made.add_argument("--text", help="the column of the texts")
     made.add_argument("--id", help="a column that names the rows")
+    made.add_argument("--gold", metavar="COLUMN", help="true labels, empty where not known")
     made.add_argument("--drop", action="append", metavar="COLUMN", help="leave a column out")
     made.add_argument("--kind", choices=("image", "text", "tabular", "vectors"))
     made.add_argument("--image-size", type=int, metavar="PIXELS")
@@ -34,7 +35,7 @@ def add(commands: Any) -> None:
 
 def run_add(chosen: argparse.Namespace) -> None:
     """Upload, wait until it is read, and show what was found."""
-    names = ("label", "text", "id", "drop", "kind", "image_size")
+    names = ("label", "text", "id", "gold", "drop", "kind", "image_size")
     reading = {name: getattr(chosen, name) for name in names if getattr(chosen, name) is not None}
     with remote.client(chosen) as client:
         made = client.datasets.create(chosen.file, name=chosen.name, **reading)
@@ -72,16 +73,18 @@ def _report(report: dict[str, Any]) -> Iterator[object]:
     if report.get("state") == "refused":
         yield remote.table(report["reasons"], ("code", "detail", "line", "entry"))
         return
-    shown = ("format", "kind", "rows", "label", "imbalance", "missing")
+    shown = ("format", "kind", "rows", "label", "imbalance")
     told = {name: report.get(name) or None for name in shown}
     for name in ("duplicates", "conflicting"):
         found = report[name]
         told[name] = f"{found['rows']} rows in {found['groups']} groups" if found["rows"] else None
+    told["missing"] = ", ".join(f"{name}: {count}" for name, count in report["missing"].items()) or None
     told["columns_left_out"] = (report.get("columns") or {}).get("dropped") or None
     yield remote.facts(told)
-    yield remote.table(
-        [{"class": one["name"], "rows": one["rows"]} for one in report["classes"]], ("class", "rows")
-    )
+    counts = [{"class": one["name"], "rows": one["rows"]} for one in report["classes"]]
+    yield remote.table(counts[:CLASSES], ("class", "rows"))
+    if len(counts) > CLASSES:
+        yield f"and {len(counts) - CLASSES} more classes (-o json has them all)"
     refused = report["refused"]
     if refused["count"]:
         yield f"{refused['count']} rows were refused:"

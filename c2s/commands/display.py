@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 10  # wider matrices do not fit 80 columns and are shown as their largest confusions
 MOST_CONFUSIONS = 20
-NAME_WIDTH, CELL_WIDTH = 16, 6
+NAME_WIDTH, CELL_WIDTH, SCREEN = 16, 6, 80  # columns
 
 
 class Bars:
@@ -59,31 +59,28 @@ class Bars:
             self._progress.update(task, metrics=f"noisy validation {agreed:.1%}")
 
 
-def matrix_table(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
+def matrix_table(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> RenderableType:
     """T_c as a heat map, or its largest confusions where the classes are too many to print."""
     if len(classes) > MOST_CLASSES:
         return _confusions(T_c, classes)
-    table = Table(
-        title="T_c: rows are true classes, columns the labels they were given",
-        title_justify="left",
-        box=None,
-        padding=0,
-        pad_edge=False,
-    )
+    longest = max(map(len, classes)) + 1
+    width = max(CELL_WIDTH, min(NAME_WIDTH, (SCREEN - NAME_WIDTH) // len(classes), longest))
+    table = Table(box=None, padding=0, pad_edge=False)
     table.add_column("", style="bold", max_width=NAME_WIDTH, no_wrap=True)
     for name in classes:
-        table.add_column(
-            Text(name), justify="center", min_width=CELL_WIDTH, max_width=CELL_WIDTH, no_wrap=True
-        )
+        shown = name if len(name) < width else f"{name[: width - 2]}…"  # a space is left between two names
+        table.add_column(Text(shown), justify="center", min_width=width, max_width=width, no_wrap=True)
     for name, row in zip(classes, T_c, strict=True):
-        table.add_row(Text(f"{name} "), *(_cell(value) for value in row))
-    return table
+        table.add_row(Text(f"{name} "), *(_cell(value, width) for value in row))
+    return Group(
+        Text("T_c: rows are true classes, columns the labels they were given", style="italic"), table
+    )
 
 
-def _cell(value: float) -> Text:
+def _cell(value: float, width: int) -> Text:
     depth = int(255 * (1 - min(1.0, float(value)) ** 0.5))  # the root lets small confusions show
     ink = "black" if depth > 110 else "white"
-    return Text(f" {value:.2f} ", style=f"{ink} on rgb({depth},{depth},255)")
+    return Text(f"{value:^{width}.2f}", style=f"{ink} on rgb({depth},{depth},255)")
 
 
 def _confusions(T_c: npt.NDArray[np.float64], classes: Sequence[str]) -> Table:
@@ -117,9 +114,18 @@ def show_noise(console: Console, found: result.Result, classes: Sequence[str]) -
         console.print(Text(f"note: {note}", style="yellow"))
 
 
-def show_rates(console: Console, class_rate: float, similarity_rate: float, estimator: str) -> None:
+def show_rates(
+    console: Console,
+    class_rate: float,
+    similarity_rate: float,
+    estimator: str,
+    *,
+    ends: Mapping[str, Sequence[float]] | None = None,
+) -> None:
     """One line: how wrong the class labels are, and how wrong the similarity labels made of them."""
+    said = {name: f" ({low:.1%} to {high:.1%})" for name, (low, high) in (ends or {}).items()}
     console.print(
-        f"labels wrong: [bold]{class_rate:.1%}[/] of classes -> [bold]{similarity_rate:.1%}[/] of pairs"
-        f" (T_c by {estimator})"
+        f"labels wrong: [bold]{class_rate:.1%}[/]{said.get('class', '')} of classes -> "
+        f"[bold]{similarity_rate:.1%}[/]{said.get('similarity', '')} of pairs (T_c by {estimator})",
+        highlight=False,
     )

@@ -45,17 +45,34 @@ ADVICE = {
 }
 
 
+FAULTS = {  # of files, more telling than the code of the whole
+    "no_label_column": "say which: --label COLUMN",
+    "bad_option": "mend the option, or leave it out",
+    "too_few_classes": "is it the right column? --label COLUMN names another",
+    "too_many_classes": "is it the right column? --label COLUMN names another",
+    "bad_ids": "name another column with --id, or leave it out: rows are then known by their numbers",
+}
+
+
 def tell(exc: errors.C2SError) -> int:
     """Say it on standard error; the exit code."""
     say = sys.stderr.write
     say(f"c2s: {plain(exc)}\n")
-    for fault in getattr(exc, "faults", ())[:SHOWN]:
+    for fault in [one for one in getattr(exc, "faults", ()) if not _told(one, exc)][:SHOWN]:
         say(f"  {plain(_where(fault))}{plain(fault.get('detail', fault.get('code', '')))}\n")
     for line in getattr(exc, "log", ())[-SHOWN:]:
         say(f"  | {plain(line)}\n")
     if (hint := advice(exc)) is not None:
         say(f"  -> {hint}\n")
     return code_of(exc)
+
+
+def _told(fault: Any, exc: errors.C2SError) -> bool:
+    """Whether the sentence itself says it all."""
+    told = fault.get("detail")
+    return (
+        bool(told) and told in str(exc) and all(fault.get(name) is None for name in ("line", "row", "entry"))
+    )
 
 
 def _where(fault: Any) -> str:
@@ -71,7 +88,8 @@ def advice(exc: errors.C2SError) -> str | None:
         return "is the service up? c2s up starts one here; C2S_URL names one elsewhere"
     if isinstance(exc, problems.Problem) and exc.retry_after is not None and exc.code not in ADVICE:
         return f"try again in {exc.retry_after:.0f} s"
-    known = ADVICE.get(getattr(exc, "code", ""))
+    inner = (fault.get("code") for fault in getattr(exc, "faults", ()))
+    known = next((FAULTS[code] for code in inner if code in FAULTS), ADVICE.get(getattr(exc, "code", "")))
     about = getattr(exc, "job_id", None)
     return known.replace("ID", about) if known and about else known
 

@@ -1,4 +1,4 @@
-"""`c2s issues`: the rows of a job whose labels look wrong."""
+"""`c2s issues`: the rows of a job whose labels look wrong, and what people decide on them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import csv
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from c2s import errors
-from c2s.commands import remote
+from c2s.commands import remote, reviews
 
 if TYPE_CHECKING:
     from c2s.client.frames import Rows
 
 FORMS = ("csv", "jsonl", "parquet")
-FIRST = ("row", "row_id", "given", "suggested", "probability")  # the rest follows as the service gives it
+FIRST = ("rank", "row", "row_id", "id", "given", "suggested")  # the rest follows as the service gives it
 COMPUTED = re.compile(r"[=+\-@\t\r]")  # how a cell begins that a spreadsheet would run
 
 
@@ -27,6 +28,8 @@ def add(commands: Any) -> None:
     listed = verbs.add("ls", run_ls, "the most suspicious rows first")
     listed.add_argument("job", metavar="JOB")
     listed.add_argument("--limit", type=int, default=20)
+    listed.add_argument("--undecided", action="store_true", help="only rows that nobody decided on")
+    reviews.add(verbs)
     exported = verbs.add("export", run_export, "all suspicious rows as a file")
     exported.add_argument("job", metavar="JOB")
     exported.add_argument("--out", type=Path, required=True, help="ends in .csv, .jsonl or .parquet")
@@ -36,9 +39,18 @@ def add(commands: Any) -> None:
 def run_ls(chosen: argparse.Namespace) -> None:
     """One line a row."""
     with remote.client(chosen) as client:
-        found = client.jobs.get(chosen.job).issues(chosen.limit)
+        only = False if chosen.undecided else None
+        found = reviews.flat(client.jobs.get(chosen.job).issues(chosen.limit, decided=only))
     none = "no label looks wrong"
-    remote.give(chosen, list(found), lambda: [remote.table(found, columns(found), empty=none)])
+    remote.give(chosen, list(found), lambda: [remote.table(map(_shown, found), columns(found), empty=none)])
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Probabilities as people read them."""
+    return {
+        name: f"{value:.1%}" if name.endswith("probability") and isinstance(value, float) else value
+        for name, value in row.items()
+    }
 
 
 def columns(found: Rows) -> list[str]:
@@ -70,6 +82,7 @@ def write(found: Rows, path: Path, form: str) -> None:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in found)
         path.write_text("".join(lines), encoding="utf-8")
     else:
+        found = reviews.flat(found)
         names = columns(found)
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from c2s.client.bound import Blocking
     from c2s.client.jobs import Job
 
-COLUMNS = ("id", "state", "phase", "name", "method", "dataset_id", "model_id", "created_at")
+COLUMNS = ("id", "state", "progress", "name", "method", "created_at")
 STATES = ("queued", "running", "cancelling", "succeeded", "failed", "cancelled")
 
 
@@ -102,6 +103,10 @@ def watch(chosen: argparse.Namespace, job: Job[Blocking]) -> int | None:
             remote.as_json(job.raw)
         raise
     show(chosen, job)
+    if chosen.output == "table":
+        sys.stderr.write(
+            f"  -> c2s transition show {job.id} tells how wrong the labels are, c2s issues ls {job.id} which\n"
+        )
     return None
 
 
@@ -114,15 +119,23 @@ def _facts(raw: dict[str, Any]) -> Iterator[object]:
     shown = ("id", "state", "phase", "name", "dataset_id", "model_id", "attempts", "retry_of")
     told = {name: raw.get(name) for name in (*shown, "created_at", "started_at", "finished_at")}
     told["method"] = _method(raw)
-    progress = raw.get("progress") or {}
-    if raw["state"] in ("running", "cancelling") and progress.get("fraction") is not None:
-        from c2s.client import progress as bars
-
-        underway = bars.sentence({"type": "progress", "data": progress})
-        told["progress"] = f"{progress['fraction']:.0%} {underway}"
+    told["progress"] = _progress(raw)
     if raw.get("error"):
         told["error"] = f"{raw['error']['code']}: {raw['error']['message']}"
     yield remote.facts(told)
+
+
+def _progress(raw: dict[str, Any]) -> str | None:
+    """How far a job is, or how long it took."""
+    from c2s.client import progress as bars
+
+    if raw["started_at"] and raw["finished_at"]:
+        began, ended = (datetime.datetime.fromisoformat(raw[name]) for name in ("started_at", "finished_at"))
+        return f"took {bars.duration((ended - began).total_seconds())}"
+    known = raw.get("progress") or {}
+    if raw["state"] not in ("running", "cancelling") or known.get("fraction") is None:
+        return None
+    return f"{known['fraction']:.0%} {bars.sentence({'type': 'progress', 'data': known})}"
 
 
 def _method(raw: dict[str, Any]) -> str | None:
@@ -135,7 +148,7 @@ def run_ls(chosen: argparse.Namespace) -> None:
     asked = {"state": chosen.state, "dataset": chosen.dataset, "task": chosen.task}
     with remote.client(chosen) as client:
         found = [one.raw for one in client.jobs.list(chosen.limit, **asked)]
-    lines = [{**raw, "method": _method(raw)} for raw in found]
+    lines = [{**raw, "method": _method(raw), "progress": _progress(raw)} for raw in found]
     remote.give(
         chosen, found, lambda: [remote.table(lines, COLUMNS, empty="no jobs: c2s job run --dataset ID")]
     )

@@ -12,17 +12,7 @@ from c2s.commands import remote
 if TYPE_CHECKING:
     import datetime
 
-COLUMNS = (
-    "id",
-    "name",
-    "prefix",
-    "scopes",
-    "project_id",
-    "created_at",
-    "expires_at",
-    "last_used_at",
-    "revoked_at",
-)
+COLUMNS = ("id", "name", "scopes", "last_used_at", "expires_at", "revoked_at")  # -o json has the rest
 SCOPES = ("read", "write", "predict", "admin")
 
 
@@ -31,7 +21,8 @@ def add(commands: Any) -> None:
     verbs = remote.Verbs(commands, "key", "API keys of a service, for admins")
     made = verbs.add("add", run_add, "make a key and print its secret, this once")
     made.add_argument("name", help="what it is for")
-    made.add_argument("--scopes", default="read,write,predict", help=f"of {', '.join(SCOPES)}")
+    usual = ["read", "write", "predict"]
+    made.add_argument("--scopes", nargs="+", default=usual, metavar="SCOPE", help=f"of {', '.join(SCOPES)}")
     made.add_argument("--project", metavar="ID", help="whose rows it sees; default: as your own key")
     made.add_argument("--days", type=float, help="until it expires")
     verbs.add("ls", run_ls, "keys of the project, newest first").add_argument("--limit", type=int, default=50)
@@ -40,7 +31,7 @@ def add(commands: Any) -> None:
 
 def run_add(chosen: argparse.Namespace) -> None:
     """The secret stands alone on its line, so that scripts can take it."""
-    scopes: list[Any] = [scope.strip() for scope in chosen.scopes.split(",")]
+    scopes: list[Any] = [one for given in chosen.scopes for one in given.replace(",", " ").split()]
     if unknown := [scope for scope in scopes if scope not in SCOPES]:
         raise errors.InvalidConfig(f"there is no scope {unknown[0]!r}, only {', '.join(SCOPES)}")
     with remote.client(chosen) as client:

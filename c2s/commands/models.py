@@ -10,7 +10,7 @@ from typing import Any
 
 from c2s.commands import remote
 
-COLUMNS = ("id", "name", "version", "aliases", "job_id", "created_at")
+COLUMNS = ("id", "name", "version", "aliases", "method", "created_at")
 REFERENCE = "an id, a name (its newest version), name@3 or name@alias"
 
 
@@ -37,8 +37,9 @@ def run_ls(chosen: argparse.Namespace) -> None:
     """One line a version."""
     with remote.client(chosen) as client:
         found = [one.raw for one in client.models.list(chosen.limit, name=chosen.name)]
+    lines = [{**raw, "method": (raw.get("card") or {}).get("method")} for raw in found]
     remote.give(
-        chosen, found, lambda: [remote.table(found, COLUMNS, empty="no models: c2s job run publishes one")]
+        chosen, found, lambda: [remote.table(lines, COLUMNS, empty="no models: c2s job run publishes one")]
     )
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from c2s import Client
 
+SOME = 5  # of a list in a cell
 WIDE = 160  # columns where no terminal says how many
+WHOLE = ("id", "state", "version", "created_at")  # what is of no use in pieces
 TONES = {
     "succeeded": "green",
     "ready": "green",
@@ -94,7 +96,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, empty: s
     made = Table(box=None, pad_edge=False, header_style="bold", caption=None if found else empty)
     made.caption_justify = "left"
     for name in columns:
-        made.add_column(name.removesuffix("_at").replace("_", " "), no_wrap=name in ("id", "state"))
+        made.add_column(name.removesuffix("_at").replace("_", " "), no_wrap=name in WHOLE)
     for row in found:
         made.add_row(*(cell(row.get(name)) for name in columns))
     return made
@@ -113,6 +115,12 @@ def facts(told: Mapping[str, object]) -> Table:
     return made
 
 
+def _some(values: Sequence[object]) -> str:
+    """The first of them, and how many there are if they are many."""
+    shown = ", ".join(str(one) for one in values[:SOME])
+    return shown if len(values) <= SOME else f"{shown}, … ({len(values)})"
+
+
 def cell(value: object) -> Any:
     """A value as text that is never taken for markup."""
     from rich.text import Text
@@ -123,7 +131,7 @@ def cell(value: object) -> Any:
         case float():
             return Text(f"{value:.4g}")
         case list() | tuple():
-            return Text(plain(", ".join(str(one) for one in value)))
+            return Text(plain(_some(value)))
         case dict():
             return Text(plain(json.dumps(value, ensure_ascii=False)))
         case str() if value in TONES:

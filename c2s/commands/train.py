@@ -17,7 +17,7 @@ METHODS = (  # as in c2s.config, which a test compares
     *("volmin", "prune", "prune-class2simi", "co-teaching", "jocor", "phuber-ce", "apl", "s2e", "auto"),
 )
 NETS = ("auto", "lenet", "lenet-5", "shake-shake-26", "resnet-56", "resnet-50", "mlp", "text")
-ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "hoc", "volmin")
+ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "refined", "hoc", "volmin")
 
 
 def add(commands: Any) -> None:

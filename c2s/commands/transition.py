@@ -109,11 +109,14 @@ def _show(found: Found) -> None:
     console.print(display.matrix_table(np.array(found.raw["matrix"]), found.classes))
     console.print(display.similarity_table(**found.raw["similarity"]))
     rates = found.raw["noise_rate"]
-    display.show_rates(console, rates["class"], rates["similarity"], found.raw["estimator"])
+    ends = (found.raw.get("interval") or {}).get("noise_rate")
+    display.show_rates(console, rates["class"], rates["similarity"], found.raw["estimator"], ends=ends)
     for name, distance in found.others:
         console.print(f"  {name} differs by {distance:.3f} a row", highlight=False)
     for note in found.notes:
         console.print(Text(f"note: {note}", style="yellow"))
+    if advice := found.raw.get("advice"):
+        console.print(Text(f"advice: {advice['method']}: {advice['reason']}", style="bold"))
 
 
 def run_export(chosen: argparse.Namespace) -> None:

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from app import doctor
-from app.core import claims, db, ids, jobs, schema
+from app import cli, doctor
+from app.core import claims, db, ids, jobs, schema, settings
 from app.core.storage import Store
 from app.core.tables import Dataset, Intake, Model
 
@@ -93,3 +93,28 @@ def test_losses_are_named_and_never_removed(place):
     (store.at(changed.key) / "model.onnx").unlink()
     (old,) = doctor.examine(*place)
     assert "c2s export" in old.what
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs `c2s doctor` in a home: its exit code and what it says of its failure."""
+
+    def run(home):
+        monkeypatch.setenv("C2S_HOME", str(home))
+        settings.load.cache_clear()  # a command is a process of its own
+        return cli.main(["doctor"]), capsys.readouterr().err
+
+    yield run
+    settings.load.cache_clear()
+
+
+def test_the_command_says_where_there_is_nothing_to_look_at_and_makes_nothing(command, tmp_path):
+    code, said = command(tmp_path / "none")
+    assert (code, "there is no database" in said) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_command_says_that_a_database_is_not_the_service_s(command, tmp_path):
+    (tmp_path / "c2s.sqlite3").touch()
+    code, said = command(tmp_path)
+    assert (code, "the version of the schema cannot be read" in said) == (2, True)

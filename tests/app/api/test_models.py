@@ -229,7 +229,7 @@ def test_the_lineage_leads_from_the_dataset_to_the_model(shared, versions, alias
     assert found["job"]["method"] == "f-class2simi"
     dataset = shared.http.get(f"/datasets/{found['dataset']['id']}").json()
     assert found["dataset"] == {
-        **{name: dataset[name] for name in ("id", "name", "rows", "sha256", "source_sha256")},
+        **{name: dataset[name] for name in ("id", "name", "rows", "sha256", "source_sha256", "parent_id")},
         "deleted": False,
     }
     assert shared.http.delete(f"/datasets/{dataset['id']}").status_code == 204

@@ -39,3 +39,36 @@ def test_merged_classes_count_together_in_the_forecast_and_the_manifest(shared):
     refused = shared.http.post("/jobs", json={"dataset_id": dataset, "merge": [["k", "x"]]})
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["pointer"] == "/merge"
+
+
+def test_rows_to_look_at_are_told_and_their_true_labels_give_the_accuracy(shared, published):
+    _, job_id = published("vectors")
+    answer = shared.http.get(f"/jobs/{job_id}/gold?rows=6")
+    found = answer.json()
+    assert found["held"] >= len(found["data"]) == 6
+    assert all(row["reason"].endswith("about as sure of.") for row in found["data"])
+    longer = shared.http.get(f"/jobs/{job_id}/gold?rows=8").json()["data"]
+    assert longer[:6] == found["data"]
+    labels = {row["id"]: row["predicted"] for row in longer}
+    counted = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": labels})
+    assert counted.status_code == 200
+    assert counted.json()["value"] == 1
+    assert 0 < counted.json()["low"] < counted.json()["high"] <= 1
+    assert (counted.json()["rows"], counted.json()["more_gold"]) == (8, 24)
+    again = shared.http.get(f"/jobs/{job_id}/gold?rows=6", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_true_labels_of_other_rows_or_classes_or_of_too_few_are_422(shared, published):
+    _, job_id = published("vectors")
+    first = shared.http.get(f"/jobs/{job_id}/gold?rows=1").json()["data"][0]
+    for labels in ({"nobody": "1"}, {first["id"]: "no class"}, {first["id"]: first["given"]}, {}):
+        answer = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": labels})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["pointer"] == "/labels"
+
+
+def test_rows_to_look_at_are_not_told_before_the_job_has_ended(service, csv_file):
+    job = service.job(service.upload(csv_file)["id"])
+    answer = service.http.get(f"/jobs/{job['id']}/gold")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_estimated_yet")

@@ -23,10 +23,13 @@ def test_the_transition_says_all_that_the_card_says(shared, published, trained):
     assert found["noise_rate"] == pytest.approx(card["noise_rate"])
     assert found["reduces_noise"] == card["reduces_noise"]
     assert found["estimator"] == "anchors"
+    assert found["choice"] == "The job asked for this estimator."
     assert "warnings" in found["learnability"]
     assert "anchors" not in [other["estimator"] for other in found["alternatives"]]
     for other in found["alternatives"]:
         assert other["matrix"] == card["alternatives"][other["estimator"]]["matrix"]
+        off = np.abs(np.array(other["matrix"]) - found["matrix"]).sum(axis=1).mean()
+        assert other["distance"] == pytest.approx(off)
     for place, entry in enumerate(found["per_class"]):
         assert entry["class"] == found["classes"][place]
         assert entry["noise_rate"] == pytest.approx(1 - card["matrix"][place][place])

@@ -101,11 +101,11 @@ def test_a_picture_of_too_many_pixels_is_not_unpacked_for_a_prediction(shared, p
 def test_ten_thousand_ranges_cost_nothing(shared):
     ranges = {"Range": "bytes=" + ",".join(["0-"] * 10_000)}
     for path in ("/", "/openapi.json", "/jobs", "/reference"):
-        took = []
-        for _ in range(8):
+        took = {"plain": [], "ranges": []}
+        for kind, headers in [("plain", {}), ("ranges", ranges)] * 8:  # in turns: both meet the same machine
             started = time.perf_counter()
-            answer = shared.http.get(path, headers=ranges)
-            took.append(time.perf_counter() - started)
+            answer = shared.http.get(path, headers=headers)
+            took[kind].append(time.perf_counter() - started)
             assert answer.status_code == 200
             assert "content-range" not in answer.headers
-        assert min(took) < 0.05
+        assert min(took["ranges"]) < 0.05 + 3 * min(took["plain"])

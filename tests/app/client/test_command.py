@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -212,6 +213,8 @@ def test_rows_are_predicted_by_a_folder_or_by_the_service(
 
 
 def test_keys_are_added_listed_and_removed(c2s, told):
+    for words in (["read", "predict"], ["read,predict"]):
+        assert sorted(told("key", "add", "two", "--scopes", *words)["scopes"]) == ["predict", "read"]
     made = told("key", "add", "ci", "--scopes", "read", "--days", "2")
     assert made["scopes"] == ["read"]
     code, secret, said = c2s("key", "add", "script")
@@ -271,6 +274,27 @@ def test_an_installation_without_the_service_still_talks_to_one(shared, words, c
     assert "Traceback" not in done.stderr
 
 
+def test_lists_are_short_enough_to_be_read(c2s, told, shared, dataset):
+    code, out, _ = c2s("dataset", "add", shared.settings.root / "many.csv", "--label", "y")
+    assert code == 2  # there is no such file
+    many = "a,y\n" + "".join(f"{i},{i % 40}\n" for i in range(400))
+    (shared.settings.root / "many.csv").write_text(many)
+    code, out, _ = c2s("dataset", "add", shared.settings.root / "many.csv", "--label", "y")
+    assert "and 10 more classes" in out
+    assert ", … (40)" in c2s("dataset", "ls")[1]
+    job = told("job", "run", "--dataset", dataset)["id"]
+    shared.end(claimed(shared, job))
+    (line,) = [line for line in c2s("job", "ls")[1].splitlines() if job in line]
+    assert "took 0 s" in line
+
+
+def test_a_file_whose_labels_are_not_found_says_which_option_to_give(c2s, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
+    code, _, said = c2s("dataset", "add", tmp_path / "rows.csv")
+    assert (code, said.count("say which column holds the labels")) == (2, 1)
+    assert "-> say which: --label COLUMN" in said
+
+
 def test_text_of_others_cannot_move_the_cursor(c2s, table):
     code, out, _ = c2s("dataset", "add", table, "--label", "y", "--name", "\x1b[2Jgone [red]")
     assert code == 0
@@ -321,12 +345,39 @@ def complete(script, *words):
     return done.stdout.split()
 
 
-def test_words_are_completed_by_a_real_shell(c2s):
-    script = c2s("completion", "bash")[1]
-    assert complete(script, "c2s", "jo") == ["job"]
-    assert complete(script, "c2s", "job", "")[:7] == ["run", "ls", "get", "watch", "cancel", "retry", "logs"]
-    assert "--method" in complete(script, "c2s", "job", "run", "spec.json", "--m")
-    assert complete(script, "c2s", "completion", "z") == ["zsh"]
+def complete_zsh(script, *words):
+    """What the script gives a real zsh to choose from; it is zsh that keeps what begins as the last word does."""
+    line = " ".join(f'"{word}"' for word in words)
+    stubs = 'compdef() { }; _files() { }; compadd() { shift; print -l -- "$@" }'
+    code = f"{stubs}\n{script}\nwords=({line})\nCURRENT={len(words)}\n_c2s"
+    done = subprocess.run([shell("zsh"), "-f", "-c", code], capture_output=True, text=True, check=True)
+    return [word for word in done.stdout.split() if word.startswith(words[-1])]
+
+
+def complete_fish(script, *words):
+    """What a real fish offers after these words."""
+    asked = f"complete -C '{' '.join(words)}'"
+    command = [shell("fish"), "--no-config", "-c", f"{script}\n{asked}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+
+
+def shell(name):
+    return shutil.which(name) or pytest.skip(f"there is no {name} here")
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"), [("bash", complete), ("zsh", complete_zsh), ("fish", complete_fish)]
+)
+def test_words_are_completed_by_a_real_shell(c2s, name, offered):
+    script = c2s("completion", name)[1]
+    assert offered(script, "c2s", "jo") == ["job"]
+    verbs = {"run", "ls", "get", "watch", "cancel", "retry", "logs"}
+    assert {word for word in offered(script, "c2s", "job", "") if not word.startswith("-")} == verbs
+    assert "--method" in offered(script, "c2s", "job", "run", "spec.json", "--m")
+    assert offered(script, "c2s", "job", "run", "--method", "vol") == ["volmin"]
+    assert sorted(offered(script, "c2s", "job", "ls", "-o", "")) == ["json", "table"]
+    assert offered(script, "c2s", "completion", "z") == ["zsh"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -71,6 +71,16 @@ def test_a_frame_leaves_its_index_at_home(client):
     assert made.report()["columns"]["used"] == ["a", "b"]
 
 
+def test_every_option_of_the_service_has_its_place_in_the_client(shared):
+    known = shared.http.get("/openapi.json").json()
+    upload = {
+        one["name"] for one in known["paths"]["/datasets"]["post"]["parameters"] if one["in"] == "query"
+    }
+    assert upload == {"name", *datasets.Reading.__annotations__}
+    order = known["components"]["schemas"]["JobIn"]["properties"]
+    assert set(order) == {"dataset_id", *jobs.Settings.__annotations__}
+
+
 @pytest.mark.parametrize(
     ("source", "labels"),
     [("no/such/file.csv", None), (np.zeros((3, 2)), [1, 2]), (np.array(["a", "b"]), [1, 2]), (3, None)],

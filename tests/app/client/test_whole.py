@@ -64,6 +64,27 @@ def test_a_job_ends_with_a_matrix_and_a_model(client, job):
     assert job.manifest()["dataset"]["rows"] == 240
 
 
+def test_what_a_job_found_out_about_labels_and_classifier_is_at_hand(client, job, tmp_path):
+    worth = job.report()["worth"]
+    assert 0 < worth["agreement"]["low"] <= worth["agreement"]["value"] <= worth["agreement"]["high"] <= 1
+    found = job.issues()
+    assert all(row["given"] != row["suggested"] for row in found)
+    assert list(job.issues(1)) == list(found)[:1]
+    lines = job.corrected(tmp_path / "labels.csv").read_text().splitlines()
+    assert len(lines) == 241
+    assert {"id", "given"} <= set(lines[0].split(","))
+
+
+def test_frames_go_in_and_come_out(client, job):
+    pandas = pytest.importorskip("pandas", reason="pandas is the user's to install")
+    x, y = blobs()
+    frame = pandas.DataFrame(x, columns=list("abcd")).assign(y=y)
+    assert client.datasets.create(frame).rows == 240
+    assert job.transition().to_pandas().shape == (3, 3)
+    assert len(job.issues().to_pandas()) == len(job.issues())
+    assert len(client.predict("blobs", frame[list("abcd")].to_numpy()).labels) == 240
+
+
 def test_awaiting_answers_as_blocking_does(shared, client, job):
     x, _ = blobs(30)
 

@@ -144,6 +144,25 @@ def test_pictures_of_many_sizes_are_brought_to_one(taken):
     assert taken(packed(folders(mode="L"))).image.channels == 1
 
 
+def test_a_labels_file_may_tell_the_true_label_of_some_pictures(taken, tmp_path):
+    lines = [f"{n}.png,{'cat' if n % 2 else 'dog'},{'cat' if n in (0, 1) else ''}" for n in range(10)]
+    entries = [("labels.csv", "\n".join(["file,label,checked", *lines])), *folders()]
+    taken(packed(entries), gold="checked")
+    found = data.load(tmp_path / "out" / "data")
+    assert found.classes == ("cat", "dog")
+    assert found.gold.tolist() == [0, 0, *[-1] * 8]
+    assert found.y[:2].tolist() == [1, 0]
+
+
+def test_beside_folders_a_file_of_true_labels_alone_leaves_the_labels_to_them(taken, tmp_path):
+    entries = [("gold.csv", "file,gold\n3.png,dog\n4.png,dog\ncat/5.png,cat"), *folders()]
+    report = taken(packed(entries), gold="gold")
+    found = data.load(tmp_path / "out" / "data")
+    assert report.rows == 10
+    assert found.gold.tolist() == [-1, -1, -1, 1, 1, 0, -1, -1, -1, -1]
+    assert found.y.tolist() == [1, 0] * 5
+
+
 def test_a_labels_file_names_the_classes(taken):
     names = [f"{n}.png" for n in range(20)]
     table = "file,label\n" + "".join(f"{name},{n % 3}\n" for n, name in enumerate(names)) + "gone.png,1\n"

@@ -270,3 +270,46 @@ def test_a_line_with_a_nested_value_is_refused_alone(taken):
     report = taken("\n".join(lines))
     assert [(row.line, row.code) for row in report.refused.rows] == [(7, "nested")]
     assert report.rows == 29
+
+
+# --- the first rows -------------------------------------------------------------------------------------------
+
+
+def test_the_report_shows_the_first_rows_as_the_file_has_them(taken):
+    found = taken("age,colour,who,y\n20,red,n1,no\n" + ",blue,n2,yes\n" * 20, id=None).sample
+    assert found.columns == ("age", "colour", "who")
+    assert len(found.rows) == 12
+    assert (found.rows[0].id, found.rows[0].label, found.rows[0].values) == ("0", "no", ("20", "red", "n1"))
+    assert found.rows[1].values == (None, "blue", "n2")
+
+
+def test_rows_are_shown_by_their_own_ids_and_refused_ones_not_at_all(taken):
+    found = taken("k,age,y\na,1,no\nb,2\nc,3,yes\nd,4,no\ne,5,yes\nf,6,no\ng,7,no\n", id="k").sample
+    assert [row.id for row in found.rows] == ["a", "c", "d", "e", "f", "g"]
+    assert found.columns == ("age",)
+
+
+def test_long_texts_and_wide_tables_are_cut_in_the_sample(taken, tmp_path):
+    long = json.dumps("word " * 200)
+    lines = "".join(f'{{"text": {long}, "y": {i % 2}}}\n' for i in range(8))
+    (text,) = taken(lines, text="text").sample.rows[0].values
+    assert len(text) == 280
+    assert text.endswith("…")
+    wide = {f"c{i}": list(range(i, i + 6)) for i in range(30)} | {"y": [0, 1] * 3}
+    sample = taken(parquet(tmp_path, **wide)).sample
+    assert (len(sample.columns), sample.left_out) == (24, 6)
+
+
+def test_what_no_database_takes_is_replaced_in_the_sample(taken):
+    lines = "".join(json.dumps({"text": f"zero \0 here {i}", "y": i % 2}) + "\n" for i in range(8))
+    assert taken(lines, text="text").sample.rows[0].values == ("zero \N{REPLACEMENT CHARACTER} here 0",)
+
+
+def test_arrays_of_texts_have_a_sample_and_those_of_numbers_none(taken, tmp_path):
+    def npz(x):
+        np.savez(tmp_path / "some.npz", x=x, y=np.arange(len(x)) % 2)
+        return (tmp_path / "some.npz").read_bytes()
+
+    said = np.array([f"some words number {i}" for i in range(8)])
+    assert taken(npz(said)).sample.rows[3].values == ("some words number 3",)
+    assert taken(npz(np.arange(16.0).reshape(8, 2))).sample is None

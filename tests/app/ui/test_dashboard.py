@@ -27,16 +27,6 @@ def attributes(text):
 
 
 @pytest.fixture(scope="module")
-def browser(shared):
-    """A client with a session, as a browser has it after /?token=..."""
-    with shared.client() as http:
-        token = shared.http.headers["Authorization"].partition(" ")[2]
-        answer = http.get("/", params={"token": token})
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/")
-        yield http
-
-
-@pytest.fixture(scope="module")
 def marked(shared):
     """A dataset, a queued job and a failed one with names full of markup."""
     rows = "\n".join(f"{i % 7},{i % 5},{'xyz'[i % 3]}{MARKUP.replace(',', '')}" for i in range(90))

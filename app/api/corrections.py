@@ -1,0 +1,153 @@
+"""All labels of a job put right, by people first and then by thresholds: as a download, and as a new dataset."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Depends, Header, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from app.api import datasets, deps, downloads, issues, offspring, posts, problems, strict
+from app.core import decisions, receipts
+from c2s import issues as judging
+from c2s import reviews
+
+router = APIRouter(
+    prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
+)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Which labels are changed and which are left to a person, of those that none has decided on."""
+
+    correct_at: Annotated[float, Query(ge=0, le=1, description="probability that changes a label")] = (
+        judging.CORRECT_AT
+    )
+    keep_at: Annotated[float, Query(ge=0, le=1, description="below it a label is for review")] = (
+        judging.KEEP_AT
+    )
+
+
+@router.get(
+    "/{job_id}/corrected",
+    summary="Every row with its label put right",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "As CSV, JSON lines or Parquet, by `Accept` or `format`",
+            "content": {kind: {"schema": {"type": "string"}} for kind in downloads.TYPES.values()},
+        },
+        304: {"description": "Not changed"},
+        **problems.documented(406),
+    },
+)
+def corrected(
+    job_id: deps.JobId,
+    *,
+    database: deps.Db,
+    store: deps.Files,
+    thresholds: Annotated[Thresholds, Depends()],
+    decision: Annotated[reviews.Word | None, Query(description="only rows of this decision")] = None,
+    format: Annotated[downloads.Form | None, Query()] = None,  # noqa: A002 - the API's word
+    accept: Annotated[str, Header()] = "*/*",
+    known: deps.Known = None,
+) -> Response:
+    """What a person decided counts (`decision` is then `reviewed`, `confidence` 1), else the thresholds do."""
+    form = format or downloads.wanted(accept)
+    path = issues.labels_of(database, store, job_id)
+    with database.read() as tx:
+        decided = decisions.of(tx, job_id)
+    said = hashlib.sha256(decided.rows.tobytes() + decided.labels.tobytes()).hexdigest()[:16]
+    tag = f'"{job_id}-{said}-{thresholds.correct_at!r}-{thresholds.keep_at!r}-{decision}-{form}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
+    if deps.has(known, tag):
+        return Response(status_code=304, headers=headers)
+    headers["Content-Disposition"] = f'attachment; filename="{job_id}-corrected.{form}"'
+    tables = _tables(reviews.Reviews(path), thresholds, decided, decision)
+    return StreamingResponse(
+        downloads.tables(tables, form), media_type=downloads.TYPES[form], headers=headers
+    )
+
+
+def _tables(
+    found: reviews.Reviews, thresholds: Thresholds, decided: reviews.Decided, only: str | None
+) -> Iterator[Any]:
+    """The user's rows, a group at a time: id, given and corrected label, confidence, decision."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names, words = pa.array(found.classes), pa.array(reviews.WORDS)
+    with found:
+        for part in found.verdicts(decided, **vars(thresholds)):
+            judged = part.judged
+            changed = part.told == reviews.WORDS.index("corrected")
+            sure = np.where(changed, judged.probability, judged.given_probability)
+            sure[part.told == reviews.WORDS.index("reviewed")] = 1
+            made = pa.table(
+                {
+                    "id": part.table["id"],
+                    "given": names.take(pa.array(part.given)),
+                    "corrected": names.take(pa.array(part.label)),
+                    "confidence": sure,
+                    "decision": words.take(pa.array(part.told)),
+                    "suggested": names.take(pa.array(judged.suggested)),
+                    "probability": judged.probability,
+                }
+            )
+            yield made if only is None else made.filter(pc.equal(made["decision"], only))
+
+
+class CorrectedIn(BaseModel):
+    """Which labels the new dataset has, and what it is called."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{}, {"correct_at": 0.95}]})
+
+    name: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    correct_at: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="also change labels by this probability; null: only as people decided"),
+    ] = None
+    gold: Annotated[
+        bool,
+        Field(
+            description="keep what people decided as gold labels as well: such rows are held out of training,"
+            " and being the suspicious ones they make the accuracy counted on them a cautious one"
+        ),
+    ] = False
+
+
+@router.post(
+    "/{job_id}/corrected-dataset",
+    status_code=201,
+    summary="A new dataset: the same rows with their labels put right",
+    responses={
+        201: {"description": "The dataset is ready"},
+        202: {"model": datasets.DatasetOut, "description": "A worker will make it"},
+        **problems.documented(400, 409, 429, 507),
+    },
+)
+def create(
+    job_id: deps.JobId,
+    body: CorrectedIn,
+    response: Response,
+    *,
+    settings: deps.Config,
+    database: deps.Db,
+    store: deps.Files,
+    key: deps.Key = None,
+) -> datasets.DatasetOut:
+    """The dataset of the job stays as it is; the new one names it as `parent_id` and the job as `job_id`."""
+    request = receipts.digest(f"POST /jobs/{job_id}/corrected-dataset", body.model_dump_json())
+    made = posts.replayed(database, key, request)
+    if made is None:
+        path = issues.labels_of(database, store, job_id)
+        birth = offspring.Birth(settings, database, store)
+        wanted = offspring.Wanted(body.name, body.correct_at, body.gold, key, request)
+        made = birth(job_id, path, wanted)
+    response.status_code = made.status
+    response.headers["Location"] = f"/datasets/{made.resource}"
+    return datasets.show_row(database, made.resource)

@@ -1,0 +1,79 @@
+"""What people said of labels: one decision a row of a job, the latest; who and when is part of it."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, Insert, delete, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from app.core.callers import BOOTSTRAP, Caller
+from app.core.tables import Decision
+from c2s.reviews import Decided
+
+Word = Literal["accept", "keep", "relabel"]
+VALUES = ("decision", "label", "decided_by", "decided_at")
+
+
+class Choice(NamedTuple):
+    """A row, and the class that it is to have; without one the row is undecided again."""
+
+    row: int
+    decision: Word | None
+    label: int
+
+
+def record(
+    tx: Connection, job_id: str, project_id: str, choices: Sequence[Choice], *, by: Caller | None
+) -> None:
+    """Write decisions over what was decided before; of two on one row the later counts."""
+    latest = {choice.row: choice for choice in choices}
+    made = [
+        {
+            "job_id": job_id,
+            "project_id": project_id,
+            **choice._asdict(),
+            "decided_by": by.key_id if by else BOOTSTRAP,
+        }
+        for _, choice in sorted(latest.items())  # in one order, so that two who write at once cannot lock up
+        if choice.decision is not None
+    ]
+    gone = [choice.row for choice in latest.values() if choice.decision is None]
+    if made:
+        tx.execute(_over(tx), made)
+    if gone:
+        tx.execute(delete(Decision).where(Decision.job_id == job_id, Decision.row.in_(gone)))
+
+
+def _over(tx: Connection) -> Insert:
+    made = (postgresql if tx.dialect.name == "postgresql" else sqlite).insert(Decision)
+    new = {name: made.excluded[name] for name in VALUES}
+    written: Insert = made.on_conflict_do_update(index_elements=["job_id", "row"], set_=new)
+    return written
+
+
+def of(tx: Session, job_id: str) -> Decided:
+    """All decisions of a job: rows in the dataset's order, and the label of each."""
+    found = tx.execute(
+        select(Decision.row, Decision.label).where(Decision.job_id == job_id).order_by(Decision.row)
+    ).all()
+    rows, labels = zip(*found, strict=True) if found else ((), ())
+    return Decided(np.array(rows, dtype=np.int64), np.array(labels, dtype=np.int32))
+
+
+def count(tx: Session, job_id: str) -> int:
+    """How many rows of a job are decided."""
+    return tx.scalar(select(func.count()).select_from(Decision).where(Decision.job_id == job_id)) or 0
+
+
+def page(tx: Session, job_id: str, *, after: int, limit: int) -> Sequence[Decision]:
+    """Decisions on rows beyond one, in the dataset's order."""
+    chosen = select(Decision).where(Decision.job_id == job_id, Decision.row > after)
+    return tx.scalars(chosen.order_by(Decision.row).limit(limit)).all()
+
+
+def on(tx: Session, job_id: str, rows: Sequence[int]) -> dict[int, Decision]:
+    """The decisions on these rows."""
+    chosen = select(Decision).where(Decision.job_id == job_id, Decision.row.in_(rows))
+    return {found.row: found for found in tx.scalars(chosen)}
