@@ -18,11 +18,14 @@ from app.api import (
     audit,
     bulk,
     catalog,
+    corrections,
     datasets,
+    decisions,
     direct,
     drifts,
     events,
     exports,
+    golds,
     guard,
     health,
     issues,
@@ -47,14 +50,15 @@ from app.core import datasets as records
 from app.core import metrics as figures
 from app.core import settings as configuration
 from app.core.settings import Settings
-from app.ui import dashboard
+from app.ui import dashboard, entrance
 
 log = structlog.get_logger("c2s")
 ENCODERS = 2  # large questions that are read at once
 MODELS = (models, aliases, exports)
-RESULTS = (transitions, issues, reports, drifts, results)
+RESULTS = (transitions, issues, reports, golds, drifts, results)
 WATCHED = (health, metrics)
 ACCESS = (keys, projects, audit, sessions)
+REVIEW = (decisions, corrections)
 READERS = 2  # small files that are read at once, each in a process of its own
 
 
@@ -68,9 +72,14 @@ class Service(FastAPI):
         chosen: Settings = self.state.settings
         inner = direct.Direct(stack.app)  # `Guard` answers what nobody foresaw
         guarded = guard.Guard(
-            inner, admission=self.state.admission, host=chosen.host, allowed=chosen.allowed_hosts
+            inner,
+            admission=self.state.admission,
+            host=chosen.host,
+            allowed=chosen.allowed_hosts,
+            greet=entrance.greet,
         )
-        return watching.Watched(limits.Limits(guarded, upload_bytes=chosen.max_upload_bytes))
+        limited = limits.Limits(guarded, upload_bytes=chosen.max_upload_bytes)
+        return watching.Watched(limited, self.state.tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if direct.ours(scope) and self.middleware_stack is not None:
@@ -95,6 +104,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = chosen
     app.state.admission = admission.Admission(access.token(chosen))
+    app.state.tell = watching.tell
     app.openapi = lambda: reference.document(app)  # type: ignore[method-assign]
     problems.install(app)
     # the first is asked most: a route is found by trying one after the other
@@ -107,6 +117,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         events,
         *RESULTS,
         *MODELS,
+        *REVIEW,
         bulk,
         catalog,
         *WATCHED,

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.core import errors
@@ -62,7 +63,10 @@ def run_up(_chosen: argparse.Namespace) -> None:
         )
         sys.stdout.flush()
 
-    embedded.run(load(), ready=ready)
+    chosen = load()
+    if sys.stderr.isatty():  # a busy machine takes its time, and a person should know that it is meant
+        sys.stderr.write(f"  c2s starts in {chosen.root} ...\n")
+    embedded.run(chosen, ready=ready)
 
 
 def run_down(_chosen: argparse.Namespace) -> None:
@@ -122,11 +126,17 @@ def run_check(chosen: argparse.Namespace) -> None:
 def run_doctor(chosen: argparse.Namespace) -> None:
     """Print the findings; exit 1 if something is lost."""
     from app import doctor
-    from app.core import stores
+    from app.core import readiness, stores
     from app.core.db import Database
 
     known = load()
-    database, store = Database(known.database), stores.open_store(known)
+    file = known.database.removeprefix("sqlite:///")
+    if file != known.database and not Path(file).exists():  # to open it would make it
+        raise errors.Conflict(f"there is no database {file}: C2S_HOME names the service's folder")
+    database = Database(known.database)
+    if (schema := readiness.migrations(database)).state == "missing":
+        raise errors.Conflict(schema.detail)
+    store = stores.open_store(known)
     found = doctor.examine(
         database, store, young=0 if chosen.all_ages else doctor.YOUNG_SECONDS, deep=chosen.deep
     )

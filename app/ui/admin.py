@@ -1,41 +1,48 @@
-"""For admins: the queue, the keys of the project, and what was done lately."""
+"""For admins: the queue of the whole service, who works on what, the keys, and what was done lately."""
+
+from typing import get_args
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, select
 
 from app.api import audit, deps, keys, problems
+from app.core import readiness
+from app.core.census import Census, Count
 from app.core.db import Database
-from app.core.tables import Job, State
+from app.core.tables import ACTIVE, IS_ACTIVE, IS_QUEUED, Job, State, Task
 from app.ui import rendering
 
 router = APIRouter(
     prefix="/ui/admin", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
 )
+SHOWN = 50
 
 
 @router.get("")
 def show(request: Request, database: deps.Db) -> Response:
+    census: Census = request.app.state.census
+    count = census.count() or Count({}, {})
     return rendering.page(
         request,
         "admin.html",
         keys=keys.index(database, deps.Cursor(limit=100)).data,
         audit=audit.index(database, deps.Cursor(limit=20)).data,
-        counts=_counts(database),
-        workers=_workers(database),
+        states=[str(state) for state in State],
+        counts={task: [count.jobs.get((task, str(state)), 0) for state in State] for task in get_args(Task)},
+        ages=count.ages,
+        idle=_idle(count),
+        held=_jobs(database, IS_ACTIVE),
+        waiting=_jobs(database, IS_QUEUED),
     )
 
 
-def _counts(database: Database) -> list[tuple[str, int]]:
-    """Trainings of the project by state, those that never end included."""
-    with database.read() as tx:
-        rows = tx.execute(select(Job.state, func.count()).where(Job.task == "train").group_by(Job.state))
-        found = {str(state): count for state, count in rows}
-    return [(str(state), found.get(str(state), 0)) for state in State]
+def _idle(count: Count) -> bool:
+    """Whether jobs wait for longer than a worker that is free would let them."""
+    busy = sum(number for (_, state), number in count.jobs.items() if state in ACTIVE)
+    return not busy and max(count.ages.values(), default=0.0) > readiness.PATIENCE_SECONDS
 
 
-def _workers(database: Database) -> list[Job]:
-    """The jobs that a worker holds, and who it is."""
+def _jobs(database: Database, which: ColumnElement[bool]) -> list[Job]:
+    """Such jobs of the project, those that come first in front."""
     with database.read() as tx:
-        return list(
-            tx.scalars(select(Job).where(Job.owner.is_not(None), Job.state == State.running).limit(50))
-        )
+        return list(tx.scalars(select(Job).where(which).order_by(Job.rank, Job.id).limit(SHOWN)))

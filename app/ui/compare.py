@@ -10,7 +10,8 @@ from app.api import deps, jobs, problems
 from app.core import errors, ids
 from app.core.db import Database
 from app.core.storage import Store
-from app.ui import charts, rendering, reports
+from app.core.tables import Dataset
+from app.ui import charts, rendering, reports, words
 
 router = APIRouter(
     prefix="/ui/compare",
@@ -26,10 +27,11 @@ class Column:
     """A job, and what it found."""
 
     job: jobs.JobOut
-    title: str
+    title: str  # its method, and the end of its id where others have the same one
     found: dict[str, Any] | None
     heat: Markup
-    accuracy: float | None  # agreement with the noisy labels held out, at the end of its last training
+    worth: dict[str, Any] | None  # what its classifier is worth, each figure with an interval
+    dataset: str | None  # its name; None: deleted
 
 
 @router.get("")
@@ -42,21 +44,43 @@ def show(
     chosen = list(dict.fromkeys(job or []))
     if not all(ids.valid("job", one) for one in chosen):
         raise errors.NotFound("there is no such job")
-    columns = [_column(database, store, one) for one in chosen]
-    lines = [
-        charts.Line(column.title, points[-1].points)
-        for column in columns
-        if (points := reports.series(database, column.job.id, "accuracy"))
+    found = [jobs.show(one, database) for one in chosen]
+    methods = [words.choice(one.config, "method") for one in found]
+    columns = [
+        _column(database, store, one, method if methods.count(method) == 1 else f"{one.id[-4:]} {method}")
+        for one, method in zip(found, methods, strict=True)
     ]
-    picture = charts.curves(lines, "Agreement with the labels of the rows held out, last training of each")
-    return rendering.page(request, "compare.html", columns=columns, accuracy=picture)
+    return rendering.page(
+        request,
+        "compare.html",
+        columns=columns,
+        several=len({column.job.dataset_id for column in columns}) > 1,
+        accuracy=charts.curves(
+            _lines(database, columns, "accuracy"), "Agreement with the labels of the rows held out"
+        ),
+        loss=charts.curves(_lines(database, columns, "loss"), "Loss on the training rows"),
+    )
 
 
-def _column(database: Database, store: Store, job_id: str) -> Column:
-    job = jobs.show(job_id, database)
-    found = reports.transition(database, store, job_id)
-    lines = reports.series(database, job_id, "accuracy")
-    method = str(job.config.get("method", {}).get("name", ""))
-    title = f"{job.name or method} …{job.id[-4:]}"
-    last = lines[-1].points[-1][1] if lines else None
-    return Column(job, title, found, reports.heat(found) if found else Markup(""), last)
+def _lines(database: Database, columns: list[Column], metric: str) -> list[charts.Line]:
+    """The last training of each job."""
+    return [
+        charts.Line(column.title, lines[-1].points)
+        for column in columns
+        if (lines := reports.series(database, column.job.id, metric))
+    ]
+
+
+def _column(database: Database, store: Store, job: jobs.JobOut, title: str) -> Column:
+    found = reports.transition(database, store, job.id)
+    told = reports.worth(database, store, job.id) if found else None
+    with database.read() as tx:
+        dataset = tx.get(Dataset, job.dataset_id) if job.dataset_id else None
+    return Column(
+        job,
+        title,
+        found,
+        reports.heat(found) if found else Markup(""),
+        told["worth"] if told else None,
+        dataset.name if dataset else None,
+    )

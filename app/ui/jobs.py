@@ -9,11 +9,12 @@ from app.core import events as records
 from app.core import models
 from app.core.db import Database
 from app.core.tables import ENDED, Dataset
-from app.ui import charts, rendering, reports
+from app.ui import charts, rendering, reports, words
 
 router = APIRouter(
     prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
 )
+LINES = 40  # of the log
 After = Annotated[str | None, Query(max_length=40, pattern=r"^[a-z0-9_]+$")]
 
 
@@ -43,11 +44,12 @@ def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Fi
         dataset=names.get(job.dataset_id or ""),
         ended=job.state in ENDED,
         phases=reports.phases(job),
-        loss=charts.curves(reports.series(database, job_id, "loss"), "Loss on the training rows"),
+        losses=reports.losses(database, job_id),
         accuracy=charts.curves(
             reports.series(database, job_id, "accuracy"), "Agreement with the labels of the rows held out"
         ),
         notes=_notes(database, job),
+        log=_log(database, job.id),
         found=found,
         heat=reports.heat(found) if found else "",
         report=reports.worth(database, store, job_id) if found else None,
@@ -60,3 +62,10 @@ def _notes(database: Database, job: jobs.JobOut) -> list[str]:
         said = [event.data.get("message") for event in records.of_type(tx, job.id, "note")]
         card = models.find(tx, job.model_id).card if job.model_id else {}
     return list(dict.fromkeys(str(note) for note in [*said, *card.get("notes", ())] if note))
+
+
+def _log(database: Database, job_id: str) -> list[tuple[str, str]]:
+    """When and what, of late; how far it is stands above."""
+    with database.read() as tx:
+        found = records.tail(tx, job_id, LINES, but=("progress",))
+    return [(words.clock(one.at), words.event(one.type, one.data)) for one in found]

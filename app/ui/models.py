@@ -3,12 +3,14 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy.orm import Session
 
 from app.api import aliases, deps, models, problems
 from app.core import aliases as pointers
 from app.core import models as records
 from app.core.storage import Store
-from app.ui import rendering
+from app.core.tables import Alias
+from app.ui import rendering, words
 from c2s import cards
 
 router = APIRouter(
@@ -33,7 +35,7 @@ def show(
 ) -> Response:
     with database.read() as tx:
         row = records.resolve(tx, name)
-        pointing = [aliases.out(alias, version) for alias, version in pointers.of(tx, row.name)]
+        pointing = [_pointer(tx, alias, version) for alias, version in pointers.of(tx, row.name)]
     versions = models.index(database, deps.Cursor(limit=100), name=row.name).data
     return rendering.page(
         request,
@@ -45,11 +47,17 @@ def show(
     )
 
 
+def _pointer(tx: Session, alias: Alias, version: int) -> dict[str, Any]:
+    """An alias, and the version that a rollback would bring back, if there is one."""
+    before = pointers.earlier(tx, alias)
+    return {**aliases.out(alias, version).model_dump(), "back": before[0].version if before else None}
+
+
 def _asks(store: Store, folder: str) -> dict[str, Any]:
     """What the playground asks for: a picture's size, the columns of a row, or how many numbers."""
     card = cards.load(store.open_model(folder))
     shape, encoding = card["shape"], card["encoding"] or {}
-    columns = [one if isinstance(one, str) else one["name"] for one in encoding.get("columns") or ()]
+    columns = [_column(one) for one in encoding.get("columns") or ()]
     kind = str(shape["kind"])
     if kind == "text" and not encoding:
         kind = "bags"  # terms that came without the words they stand for: nothing a person could type
@@ -60,3 +68,13 @@ def _asks(store: Store, folder: str) -> dict[str, Any]:
         "columns": columns[:MOST_FIELDS],
         "left_out": max(0, len(columns) - MOST_FIELDS),
     }
+
+
+def _column(known: str | dict[str, Any]) -> dict[str, Any]:
+    """A field of the form: its name, and what values look like, as the training rows had them."""
+    if isinstance(known, str):
+        return {"name": known, "example": "", "values": []}
+    if known["kind"] == "category":
+        return {"name": known["name"], "example": "", "values": known["values"]}
+    usual = words.day(known["mean"]) if known.get("time") else f"{known['mean']:.4g}"
+    return {"name": known["name"], "example": f"about {usual}", "values": []}

@@ -14,7 +14,7 @@ from app.core.storage import Store
 from c2s import slices
 
 PICTURES, VECTORS, WIDTH = 24, 8, 12
-MOST_BYTES = 64 * 2**20  # of the uploaded file: a bucket would have to fetch a larger one whole
+MOST_BYTES = 64 * 2**20  # of the uploaded file in a bucket, which would have to be fetched whole
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Vector:
 
     number: int
     label: str
-    values: list[float]
+    numbers: list[float]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Preview:
 
 def of(store: Store, dataset: datasets.DatasetOut) -> Preview | None:
     """None: the rows are kept in a form that says nothing to a person, or are too many to fetch."""
-    if dataset.kind not in ("image", "vectors") or dataset.bytes > MOST_BYTES:
+    if dataset.kind not in ("image", "vectors") or (store.remote and dataset.bytes > MOST_BYTES):
         return None
     folder = store.open_dataset(dataset.id)
     array = slices.Array(folder / "x.npy")

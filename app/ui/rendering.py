@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Coroutine
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import jinja2
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
+from starlette.requests import HTTPConnection
 
 from app.api import admission, problems, strict
 from app.core import errors, sessions
@@ -37,6 +39,11 @@ def _templates() -> jinja2.Environment:
     return found
 
 
+def reads(connection: HTTPConnection) -> bool:
+    """Whether a person will read the answer."""
+    return "text/html" in connection.headers.get("accept", "")
+
+
 def caller(request: Request) -> Caller:
     """Who looks at a page."""
     found: Caller = getattr(request.state, "caller", NOBODY)
@@ -52,6 +59,13 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     return HTMLResponse(body, status, headers=HEADERS)
 
 
+def login(request: Request, *, said: str = "", foreign: bool = False) -> Response:
+    """The page to log in on; `foreign`: the browser may hold a session that it did not show."""
+    answer = page(request, "login.html", status=HTTPStatus.UNAUTHORIZED, said=said, foreign=foreign)
+    answer.headers["WWW-Authenticate"] = problems.CHALLENGE
+    return answer
+
+
 class Paged(strict.Strict):
     """A route whose errors are pages, too, where a person will read them."""
 
@@ -62,9 +76,11 @@ class Paged(strict.Strict):
             try:
                 return await handle(request)
             except (errors.ServiceError, RequestValidationError) as exc:
-                if "text/html" not in request.headers.get("accept", ""):
+                if not reads(request):
                     raise
                 found = problems.invalid(exc.errors()) if isinstance(exc, RequestValidationError) else exc
+                if found.status == HTTPStatus.UNAUTHORIZED:  # the address held a token that is none
+                    return login(request, said="The token in the address is wrong.")
                 return page(request, "problem.html", status=found.status, problem=found)
 
         return paged

@@ -50,6 +50,14 @@ def series(database: Database, job_id: str, metric: str) -> list[charts.Line]:
     return [charts.Line(name, sorted(dict(points).items())) for name, points in found.items()][:MOST_LINES]
 
 
+def losses(database: Database, job_id: str) -> list[tuple[str, Markup]]:
+    """Loss over the epochs, a picture for each stage: their losses differ in kind, so that one scale would hide one."""
+    stages: dict[str, list[charts.Line]] = {}
+    for line in series(database, job_id, "loss"):
+        stages.setdefault("stage 1" if line.name.startswith("stage1") else "stage 2", []).append(line)
+    return [(name, charts.curves(lines, f"Loss of {name}")) for name, lines in stages.items()]
+
+
 def transition(database: Database, store: Store, job_id: str) -> dict[str, Any] | None:
     """The transition resource of a job; None: not estimated."""
     try:

@@ -1,6 +1,6 @@
-"""The rows whose labels are likely wrong, to be looked at one after the other."""
+"""The rows whose labels are likely wrong, each with its own content, to be decided on one after the other."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
@@ -8,13 +8,14 @@ from fastapi import APIRouter, Query, Request, Response
 from app.api import datasets, deps, issues, jobs, problems
 from app.core.db import Database
 from app.core.storage import Store
-from app.ui import previews, rendering
-from c2s import slices
+from app.ui import contents, rendering
+from c2s import reviews
 
 router = APIRouter(
     prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
 )
-SHOWN = 25
+SHOWN = 24
+SHOWS: dict[str, bool | None] = {"": None, "all": None, "undecided": False, "decided": True}
 Name = Annotated[str | None, Query(max_length=1000)]
 
 
@@ -27,11 +28,21 @@ def show(
     store: deps.Files,
     given: Name = None,
     suggested: Name = None,
+    rows: Annotated[Literal["", "all", "undecided", "decided"], Query()] = "",
     after: Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$")] = None,
 ) -> Response:
     job = jobs.show(job_id, database)
     wanted = {"given": given or None, "suggested": suggested or None}
-    answer = issues.index(job_id, database=database, store=store, **wanted, limit=SHOWN, after=after)
+    answer = issues.index(
+        job_id,
+        database=database,
+        store=store,
+        given=wanted["given"],
+        suggested=wanted["suggested"],
+        decided=SHOWS[rows],
+        limit=SHOWN,
+        after=after,
+    )
     found: dict[str, Any] = orjson.loads(answer.body)
     dataset = _dataset(database, job.dataset_id)
     return rendering.page(
@@ -39,25 +50,18 @@ def show(
         "review.html",
         job=job,
         found=found,
-        wanted=wanted,
-        classes=dataset.classes if dataset else [],
-        pictures=_pictures(store, dataset, [one["id"] for one in found["data"]]),
+        wanted=wanted | {"rows": rows if SHOWS[rows] is not None else None},
+        dataset=dataset,
+        classes=_classes(database, store, job_id),
+        contents=contents.of(store, dataset, [one["row"] for one in found["data"]]),
     )
 
 
 def _dataset(database: Database, dataset_id: str | None) -> datasets.DatasetOut | None:
-    if dataset_id is None:
-        return None
-    answer = datasets.show(dataset_id, database)
-    return datasets.DatasetOut(**orjson.loads(answer.body))
+    return None if dataset_id is None else datasets.show_row(database, dataset_id)
 
 
-def _pictures(store: Store, dataset: datasets.DatasetOut | None, ids: list[str]) -> dict[str, str]:
-    """Thumbnails by row id, where the ids are the rows' own numbers."""
-    if dataset is None or dataset.kind != "image" or dataset.bytes > previews.MOST_BYTES:
-        return {}
-    if (dataset.options.get("id") or dataset.options.get("format")) not in (None, "auto", "npz"):
-        return {}
-    array = slices.Array(store.open_dataset(dataset.id) / "x.npy")
-    rows = [(one, int(one)) for one in ids if one.isdecimal() and int(one) < len(array)]
-    return {one: previews.picture(array.read(place, place + 1)[0]) for one, place in rows}
+def _classes(database: Database, store: Store, job_id: str) -> tuple[str, ...]:
+    """The classes as the job judged them: those that it merged are one."""
+    with reviews.Reviews(issues.labels_of(database, store, job_id)) as found:
+        return found.classes

@@ -3,6 +3,8 @@
 import datetime
 from typing import Any
 
+import numpy as np
+
 PHASES = ("loading", "stage1", "transition", "stage2", "evaluation", "packaging")
 KIBI = 1024.0
 NONE = "\N{EN DASH}"  # where there is nothing to say
@@ -46,6 +48,16 @@ def moment(text: str | None) -> str:
     return NONE if text is None else text[:16].replace("T", " ") + " UTC"
 
 
+def clock(at: float) -> str:
+    """Seconds since 1970 as 12:00:00, UTC."""
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%H:%M:%S")
+
+
+def day(at: float) -> str:
+    """Seconds since 1970 as 2026-01-31; a date may lie anywhere."""
+    return str(np.datetime64(round(at), "s").astype("datetime64[D]"))
+
+
 def lasted(job: Any) -> str:
     """How long a job that ended ran."""
     if job.started_at is None or job.finished_at is None:
@@ -59,7 +71,35 @@ def choice(config: dict[str, Any], part: str) -> str:
     return str((config.get(part) or {}).get("name", NONE))
 
 
+def worker(owner: str | None) -> str:
+    """A worker's host and process, out of all that tells it from others."""
+    parts = (owner or "").split(":")
+    return NONE if len(parts) < 3 else f"{parts[0]}, process {parts[-2]}"
+
+
+def event(kind: str, data: dict[str, Any]) -> str:
+    """What happened, as a line of a log."""
+    if kind in ("epoch", "checkpoint"):
+        steps = [data.get("phase"), data.get("step") if data.get("step") != data.get("phase") else None]
+        of = f"/{data['epochs']}" if data.get("epochs") else ""
+        figures = [_fact(name, value) for name, value in (data.get("metrics") or {}).items()]
+        kept = [f"kept, {size(data['bytes'])}"] if data.get("bytes") else []
+        return " ".join([*map(str, filter(None, steps)), f"epoch {data.get('epoch')}{of}", *figures, *kept])
+    said = [_fact(name, value) for name, value in data.items() if value is not None and name != "error"]
+    error = data.get("error") or {}
+    return " ".join([kind, *said, *([f"{error['code']}: {error['message']}"] if error else [])])
+
+
+def _fact(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(_fact(inner, one) for inner, one in value.items())
+    if name in ("state", "phase", "message"):
+        return str(value)
+    return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+
+
 FILTERS = {
+    "worker": worker,
     "percent": percent,
     "number": number,
     "size": size,

@@ -82,6 +82,8 @@ def test_the_id_of_a_request_is_in_the_lines_of_every_process_that_worked_for_it
             f"/jobs/{job}/retry", headers={"X-Request-ID": "never-made"}
         )  # succeeded: a conflict
         assert again.status_code == 409
+        written = (tmp_path / "app.serve.log").read_text  # a moment after the answer
+        service.until(lambda: "never-made" in written(), what="the line of the last request")
         service.until(lambda: "let_go" in (tmp_path / "worker.log").read_text(), what="the end of the job")
         api, worker = told(tmp_path / "app.serve.log"), told(tmp_path / "worker.log")
         trainer = told(service.store.attempt(job, 1) / "log.txt")

@@ -3,11 +3,15 @@ import { csrf, Problem } from "./service.js";
 
 const find = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
 
+/** @type {(() => void) | null} */
+let again = null; // a file that was refused may only lack the name of its label column
+
 export function start() {
   const form = find("drop");
   if (!form) return;
   find("file").addEventListener("change", () => find("file").files[0] && send(find("file").files[0]));
   find("sample").addEventListener("click", sample);
+  find("drop-again").addEventListener("click", () => again?.());
   form.addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
   for (const kind of ["dragover", "dragleave", "drop"])
     form.addEventListener(kind, (/** @type {DragEvent} */ event) => {
@@ -26,6 +30,9 @@ async function sample() {
 
 /** @param {File} file @param {string} [name] */
 function send(file, name) {
+  again = () => send(file, name);
+  find("drop-again").hidden = true;
+  find("drop-said").className = "";
   const query = new URLSearchParams({ name: find("drop-name").value || name || file.name });
   if (find("drop-label").value) query.set("label", find("drop-label").value);
   const request = new XMLHttpRequest(); // fetch cannot tell how much of a body has been sent
@@ -47,6 +54,7 @@ function answered(request) {
   try { said = JSON.parse(request.responseText); } catch { /* no JSON: the status has to do */ }
   if (request.status === 201) location.assign(`/ui/new?dataset=${encodeURIComponent(said.id)}`);
   else if (request.status === 202) location.assign(`/ui/datasets/${encodeURIComponent(said.id)}`);
+  else if (request.status === 401) location.reload(); // the session has ended
   else failed(new Problem(request.status, said).message);
 }
 
@@ -57,4 +65,5 @@ function failed(why) {
   find("drop-bar").hidden = true;
   find("sample").disabled = false;
   find("file").value = "";
+  find("drop-again").hidden = !again;
 }

@@ -33,6 +33,8 @@ function spec() {
 
 function changed() {
   suit();
+  const method = /** @type {HTMLSelectElement} */ (form.elements.namedItem("method"));
+  write("about", method.selectedOptions[0]?.dataset.about ?? "");
   const job = spec();
   write("curl", curl(job));
   write("python", python(job));
@@ -70,7 +72,7 @@ function python(job) {
   const { dataset_id: dataset, ...rest } = job;
   const given = Object.entries(rest).map(([name, value]) => `, ${name}=${JSON.stringify(value)}`).join("");
   return [
-    "from c2s import Client", "", `client = Client("${form.dataset.address}", token)`,
+    "import os", "from c2s import Client", "", `client = Client("${form.dataset.address}", os.environ["TOKEN"])`,
     `job = client.jobs.create("${dataset}"${given})`, "job.wait(progress=True)",
   ].join("\n");
 }
@@ -83,10 +85,30 @@ async function forecast(job) {
   try {
     const said = await call("POST", "/jobs?dry_run=true", { json: job, signal: asking.signal });
     place?.replaceChildren(...lines(said));
+    hint(said.config);
   } catch (error) {
     if (error instanceof DOMException) return;
     place?.replaceChildren(element("p", { class: "fail" }, error instanceof Error ? error.message : String(error)));
   }
+}
+
+/** What the service would take where nothing is said. @param {any} config */
+function hint(config) {
+  for (const field of form.querySelectorAll("input[type=number]")) {
+    const [part, inner] = (field.getAttribute("name") ?? "").split(".");
+    const value = inner ? config[part]?.[inner] : config[part];
+    if (value !== undefined && value !== null) field.setAttribute("placeholder", String(value));
+  }
+}
+
+/** @param {string} method */
+function follow(method) {
+  const button = element("button", { type: "button" }, `Choose ${method}`);
+  button.addEventListener("click", () => {
+    /** @type {HTMLSelectElement} */ (form.elements.namedItem("method")).value = method;
+    changed();
+  });
+  return button;
 }
 
 /** @param {any} said */
@@ -100,7 +122,8 @@ function lines({ config, forecast: found }) {
   return [
     element("ul", {}, ...facts.map((text) => element("li", {}, text))),
     ...found.warnings.map((/** @type {string} */ text) => element("p", { class: "warn" }, text)),
-    element("p", { class: "advice" }, element("strong", {}, `Advice: ${found.advice.method}. `), found.advice.reason),
+    element("p", { class: "advice" }, element("strong", {}, `Advice: ${found.advice.method}. `), found.advice.reason, " ",
+      ...(found.advice.method === config.method.name ? [] : [follow(found.advice.method)])),
   ];
 }
 

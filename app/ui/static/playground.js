@@ -1,4 +1,5 @@
 // A row by hand, and what the model says of it: clean and noisy posterior as bars; aliases and keys by form.
+import { refresh } from "./live.js";
 import { call, element, tell } from "./service.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -50,6 +51,7 @@ async function show(asked) {
     find("answer").replaceChildren(element("strong", {}, found.class), ` with probability ${found.probability.toFixed(3)}`);
     const order = found.probabilities.map((/** @type {number} */ p, /** @type {number} */ k) => [p, k]).sort((a, b) => b[0] - a[0]);
     find("posterior").replaceChildren(...order.slice(0, SHOWN).map(([p, k]) => bar(said.classes[k], p, found.noisy_probabilities[k])));
+    find("answers").hidden = false;
     find("said").hidden = true;
   } catch (error) {
     tell(error);
@@ -140,6 +142,7 @@ async function key(event) {
   const given = new FormData(/** @type {HTMLFormElement} */ (event.target));
   try {
     const made = await call("POST", "/keys", { json: { name: given.get("name"), scopes: given.getAll("scopes") } });
+    refresh();
     find("secret").replaceChildren("Keep it now, it is shown once: ", element("code", { class: "secret" }, made.secret));
   } catch (error) { tell(error); }
 }

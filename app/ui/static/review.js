@@ -1,72 +1,213 @@
-// Suspicious rows by keyboard. Decisions are kept in this browser, and leave it as a file that the user asks for.
+// Suspicious rows one after the other, by keyboard or pointer; each decision is shown at once and saved as it is made.
+import { Outbox } from "./decisions.js";
+import * as correct from "./correct.js";
 
-/** @type {HTMLTableElement} */
-let table;
-/** @type {Record<string, {given: string, label: string, decision: string}>} */
-let decisions = {};
+const KEYS = { a: "accept", k: "keep", r: "relabel", u: "undo", ArrowRight: "next", ArrowDown: "next", n: "next", ArrowLeft: "previous", ArrowUp: "previous", p: "previous" };
+const find = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
+
+/** @type {HTMLElement} */
+let list;
+/** @type {HTMLElement[]} */
+let cards = [];
+/** @type {Outbox} */
+let outbox;
+/** @type {HTMLElement[]} decided on this page, the latest last */
+const made = [];
+/** @type {Map<HTMLElement, [string, string]>} what the service had when the page came */
+const before = new Map();
+let decided = 0;
 
 export function start() {
-  const filter = document.getElementById("filter");
+  const filter = find("filter");
   filter?.addEventListener("change", () => {
-    const chosen = [...new FormData(/** @type {HTMLFormElement} */ (filter))].filter(([, value]) => value);
+    const chosen = [...new FormData(filter)].filter(([, value]) => value);
     location.assign("?" + new URLSearchParams(chosen.map(([name, value]) => [name, String(value)])));
   });
-  const found = document.getElementById("review");
-  if (!(found instanceof HTMLTableElement)) return;
-  table = found;
-  try { decisions = JSON.parse(localStorage.getItem(place()) ?? "{}"); } catch { decisions = {}; }
-  table.addEventListener("keydown", press);
-  table.addEventListener("click", (event) => {
-    const button = event.target instanceof Element ? event.target.closest("button[data-decide]") : null;
-    const row = button?.closest("tr");
-    if (button && row) decide(row, button.getAttribute("data-decide") ?? "");
-  });
-  document.getElementById("take")?.addEventListener("click", take);
-  paint();
+  list = find("review");
+  if (!list) { correct.start(async () => true); return; }
+  cards = [...list.querySelectorAll(".card")].filter((card) => card instanceof HTMLElement);
+  decided = Number(list.dataset.decided);
+  outbox = new Outbox(list.dataset.job ?? "", list.dataset.who ?? "", told, refused);
+  correct.start(async () => { await outbox.send(); return outbox.waiting.size === 0; });
+  for (const card of cards) {
+    before.set(card, [card.dataset.decision ?? "", card.dataset.label ?? ""]);
+    const kept = outbox.waiting.get(card.dataset.id ?? "");
+    if (kept) put(card, kept.decision, kept.label);
+    paint(card);
+  }
+  list.addEventListener("keydown", press);
+  list.addEventListener("click", click);
+  list.addEventListener("focusin", (event) => mark(event.target));
+  relabelling();
+  if (list.hasAttribute("data-may")) {
+    (cards.find((card) => !card.dataset.decision) ?? cards[0]).focus({ preventScroll: true });
+    resume();
+  }
 }
 
-const place = () => `c2s review ${table.dataset.job}`;
+/** Send what an earlier visit could not; of rows on other pages the count is known when the page comes anew. */
+async function resume() {
+  const here = new Set(cards.map((card) => card.dataset.id));
+  const elsewhere = [...outbox.waiting.keys()].some((id) => !here.has(id));
+  if (outbox.waiting.size) await outbox.send();
+  if (elsewhere && !outbox.waiting.size) location.reload();
+}
 
 /** @param {KeyboardEvent} event */
 function press(event) {
-  const row = event.target instanceof Element ? event.target.closest("tr") : null;
-  const what = { a: "accept", k: "keep", u: "undo", ArrowDown: "down", ArrowUp: "up" }[event.key];
-  if (!row || !what || event.ctrlKey || event.metaKey || event.altKey) return;
+  const card = event.target instanceof HTMLElement ? event.target.closest(".card") : null;
+  const what = /** @type {Record<string, string>} */ (KEYS)[event.key];
+  if (!(card instanceof HTMLElement) || !what || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  if (what !== "up" && what !== "down") decide(row, what);
-  const next = what === "up" ? row.previousElementSibling : what === "undo" ? row : row.nextElementSibling;
-  if (next instanceof HTMLElement) next.focus();
+  act(card, what);
 }
 
-/** @param {HTMLTableRowElement} row @param {string} what */
-function decide(row, what) {
-  const { id = "", given = "", suggested = "" } = row.dataset;
-  if (what === "undo") delete decisions[id];
-  else decisions[id] = { given, label: what === "accept" ? suggested : given, decision: what };
-  localStorage.setItem(place(), JSON.stringify(decisions));
-  paint();
+/** @param {MouseEvent} event */
+function click(event) {
+  const target = event.target instanceof Element ? event.target : null;
+  const card = target?.closest(".card");
+  if (!(card instanceof HTMLElement)) return;
+  const button = target?.closest("button[data-decide]");
+  if (button) act(card, button.getAttribute("data-decide") ?? "", false);
+  else card.focus();
 }
 
-function paint() {
-  for (const row of table.tBodies[0].rows) {
-    const made = decisions[row.dataset.id ?? ""];
-    const said = row.querySelector("[data-decision] span");
-    if (said) said.textContent = made ? (made.decision === "accept" ? `→ ${made.label}` : "kept") : "";
+/** @param {HTMLElement} card @param {string} what @param {boolean} [onwards] */
+function act(card, what, onwards = true) {
+  if (what === "next" || what === "previous") return move(card, what === "next" ? 1 : -1);
+  if (!list.hasAttribute("data-may")) return;
+  if (what === "relabel") return ask(card);
+  if (what === "undo") return undo(card);
+  decide(card, what, (what === "accept" ? card.dataset.suggested : card.dataset.given) ?? "");
+  if (onwards) move(card, 1);
+}
+
+/** @param {HTMLElement} card @param {string} decision @param {string} label */
+function decide(card, decision, label) {
+  put(card, decision, label);
+  if (decision) made.push(card);
+  outbox.add(card.dataset.id ?? "", { decision, label });
+  paint(card);
+  say(card, decision ? `Row ${card.dataset.id}: ${words(decision, label)}.` : `Row ${card.dataset.id}: undecided again.`);
+}
+
+/** Show a decision and count it. @param {HTMLElement} card @param {string} decision @param {string} label */
+function put(card, decision, label) {
+  decided += Number(Boolean(decision)) - Number(Boolean(card.dataset.decision));
+  card.dataset.decision = decision;
+  card.dataset.label = label;
+}
+
+/** Take this row's decision back, or if it has none the latest one of this page. @param {HTMLElement} card */
+function undo(card) {
+  let target = card.dataset.decision ? card : made.pop();
+  while (target && !target.dataset.decision) target = made.pop();
+  if (!target) return say(card, "There is nothing to undo.");
+  decide(target, "", "");
+  target.focus();
+}
+
+/** @param {HTMLElement} card @param {number} step */
+function move(card, step) {
+  const next = cards[cards.indexOf(card) + step] ?? (step > 0 ? find("next") : null);
+  if (next) next.focus();
+  else say(card, step > 0 ? "That was the last row." : "This is the first row.");
+}
+
+/** One card can be reached by Tab: the one that was used last. @param {EventTarget | null} target */
+function mark(target) {
+  const card = target instanceof Element ? target.closest(".card") : null;
+  for (const one of cards) {
+    one.tabIndex = one === card ? 0 : -1;
+    one.toggleAttribute("aria-current", one === card);
+    if (one === card) one.setAttribute("aria-current", "true");
   }
-  const count = Object.keys(decisions).length;
-  const told = document.getElementById("decided");
-  if (told) told.textContent = count ? `${count} decided.` : "";
 }
 
-/** A value as CSV has it; what a spreadsheet would run as a formula is quoted. @param {string} text */
-const field = (text) => `"${(/^[=+@\t\r-]/.test(text) ? "'" + text : text).replaceAll('"', '""')}"`;
+/** @param {string} decision @param {string} label */
+const words = (decision, label) => ({ accept: `accepted, ${label}`, keep: `kept, ${label}`, relabel: `relabelled, ${label}` })[decision] ?? "";
 
-function take() {
-  const lines = Object.entries(decisions).map(([id, one]) => [id, one.given, one.label, one.decision].map(field).join(","));
-  const file = new Blob([["id,given,label,decision", ...lines].join("\n") + "\n"], { type: "text/csv" });
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = `${table.dataset.job}-decisions.csv`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+/** @param {HTMLElement} card */
+function paint(card) {
+  const { id = "", given, suggested, decision = "", label = "" } = card.dataset;
+  const said = words(decision, label);
+  const waits = outbox.waiting.has(id);
+  card.toggleAttribute("data-unsaved", waits);
+  const place = card.querySelector(".verdict");
+  if (place) place.textContent = (said && `✓ ${said}`) + (waits && outbox.pause ? " (not saved yet)" : "");
+  card.setAttribute("aria-label", `Row ${id}: given ${given}, suggested ${suggested}; ${said || "undecided"}`);
+  for (const button of card.querySelectorAll("[data-decide]")) button.setAttribute("aria-pressed", String(button.getAttribute("data-decide") === decision));
+  const total = Number(list.dataset.total);
+  find("reviewed").value = decided;
+  find("count").textContent = `${decided.toLocaleString("en")} of ${total.toLocaleString("en")} reviewed`;
+}
+
+/** @param {HTMLElement} _card @param {string} text */
+function say(_card, text) {
+  find("told").textContent = text;
+}
+
+/** @param {"saved" | "saving" | "away"} state @param {number} left */
+function told(state, left) {
+  const place = find("saved");
+  place.className = state === "away" ? "fail" : "hint";
+  place.textContent = { saved: "All saved.", saving: "Saving …", away: `The service does not answer: ${left} not saved yet. They are kept in this browser and sent again.` }[state];
+  for (const card of cards) if (card.hasAttribute("data-unsaved") || outbox.waiting.has(card.dataset.id ?? "")) paint(card);
+}
+
+/** What the service would not take is as it was. @param {string[]} ids */
+function refused(ids) {
+  for (const card of cards) if (ids.includes(card.dataset.id ?? "")) { put(card, ...(before.get(card) ?? ["", ""])); paint(card); }
+}
+
+/** @type {HTMLElement | null} */
+let asked = null;
+
+/** @param {HTMLElement} card */
+function ask(card) {
+  asked = card;
+  card.focus(); // where the dialog returns to
+  find("relabel-find").value = "";
+  narrow();
+  find("relabel").showModal();
+  find("relabel-find").focus();
+}
+
+/** @type {HTMLOptionElement[]} */
+let every = [];
+
+/** Only the classes that hold what was typed. */
+function narrow() {
+  const part = find("relabel-find").value.trim().toLowerCase();
+  const left = every.filter((one) => one.value.toLowerCase().includes(part));
+  find("relabel-to").replaceChildren(...left);
+  find("relabel-to").selectedIndex = -1; // nothing is set that nobody chose
+  if (part && left[0]) find("relabel-to").value = (left.find((one) => one.value.toLowerCase() === part) ?? left[0]).value;
+}
+
+function relabelling() {
+  const dialog = find("relabel");
+  if (!dialog) return;
+  every = [...find("relabel-to").options];
+  const set = () => {
+    const label = find("relabel-to").value;
+    if (!asked || find("relabel-to").selectedIndex < 0) return;
+    const card = asked;
+    dialog.close();
+    decide(card, "relabel", label);
+    move(card, 1);
+  };
+  find("relabel-find").addEventListener("input", narrow);
+  dialog.querySelector("form").addEventListener("submit", (/** @type {Event} */ event) => { event.preventDefault(); set(); });
+  find("relabel-to").addEventListener("dblclick", set);
+  find("relabel-not").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Enter" && event.target === find("relabel-to")) { event.preventDefault(); set(); }
+    if (step && event.target === find("relabel-find")) {
+      event.preventDefault();
+      const to = find("relabel-to");
+      to.selectedIndex = Math.max(0, Math.min(to.length - 1, to.selectedIndex + step));
+    }
+  });
 }

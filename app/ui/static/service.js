@@ -26,6 +26,7 @@ export async function call(verb, path, more = {}) {
   const answer = await fetch(path, { method: verb, headers, body, signal: more.signal });
   const text = await answer.text();
   const said = text ? JSON.parse(text) : null;
+  if (answer.status === 401) location.reload(); // the session has ended: the page to log in on is at every address
   if (!answer.ok) throw new Problem(answer.status, said);
   return said;
 }

@@ -1,0 +1,35 @@
+"""The dashboard in a browser: a service with a worker, and a page that is logged in."""
+
+import pytest
+from chromium import chromium
+from service import TOKEN, Service
+
+PATIENCE = 60_000  # milliseconds; a machine may have much else to do
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(browser, tmp_path_factory):
+    with Service(tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser, service):
+    """A page that is logged in, and on which no script may fail and nothing may be refused by its policy."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    found.set_default_timeout(PATIENCE)
+    faults = []
+    found.on("pageerror", lambda error: faults.append(str(error)))
+    found.on("console", lambda said: faults.append(said.text) if "Security Policy" in said.text else None)
+    found.on("dialog", lambda dialog: faults.append(dialog.message) or dialog.dismiss())
+    found.goto(f"{service.client.base_url}/?token={TOKEN}")
+    yield found
+    context.close()
+    assert faults == []
