@@ -85,6 +85,7 @@ scale: setup ## workers on 1, 2 and 4 hosts (network namespaces; needs root), an
 
 shots: setup ## every page of the dashboard as a picture, in build/shots; needs Chromium
 	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/e2e/shots.py build/shots
+	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/e2e/shots_review.py build/shots
 
 celery56: setup ## the worker's tests on Celery 5.6.3, which it must run on as well as on the pinned 5.7
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/celery56 celery==5.6.3 kombu==5.6.2
