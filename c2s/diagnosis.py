@@ -34,15 +34,18 @@ class Seen:
         return replace(self, posterior=self.posterior[rows], y=self.y[rows], folds=folds)
 
 
-def intervals_of(estimator: str, T_c: transition.Matrix, seen: Seen) -> intervals.Intervals | None:
+def intervals_of(
+    estimator: str, T_c: transition.Matrix, seen: Seen, *, refined: refinement.Refined | None = None
+) -> intervals.Intervals | None:
     """95 % intervals of the chosen T_c: by resampling where it was read off posteriors; none where it was given."""
     if estimator == "given":
         return None
     rng = streams.numpy(seen.seed, "intervals")
     reader = _reader(estimator, seen.chosen)
-    if reader is None:
+    too_large = estimator == "refined" and len(T_c) > intervals.CLASSES  # to be fitted once a draw
+    if reader is None or too_large:
         return intervals.sampled(T_c, seen.y, rng=rng)
-    return intervals.resampled(reader, seen.posterior, seen.y, folds=seen.folds, rng=rng)
+    return intervals.resampled(reader, seen.posterior, seen.y, folds=seen.folds, refined=refined, rng=rng)
 
 
 def _reader(estimator: str, chosen: config.Estimate | config.Given) -> intervals.Estimator | None:

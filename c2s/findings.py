@@ -72,7 +72,9 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     seen = diagnosis.Seen(posterior, y, bench.config.transition, fold_numbers(bench), bench.config.seed)
     if seen.held_out_only:
         seen = seen.only(bench.holdout)
-    bounds = diagnosis.intervals_of(estimator, T_c, seen)
+    refined = estimates.get("refined")
+    fitted = refined if isinstance(refined, refinement.Refined) else None  # of the same rows
+    bounds = diagnosis.intervals_of(estimator, T_c, seen, refined=fitted)
     return Findings(estimator, evidence, alternatives, flagged, start, choice, bounds)
 
 

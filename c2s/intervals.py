@@ -75,15 +75,16 @@ def resampled(
     y: estimation.Labels,
     *,
     folds: Folds | None = None,
+    refined: refinement.Refined | None = None,
     rng: np.random.Generator,
 ) -> Intervals:
-    """Intervals of an estimator that reads T_c off posteriors."""
+    """Intervals of an estimator that reads T_c off posteriors; `refined` is the fit to them, if it was made before."""
     T_c = estimate(P, y)
     factor = _fold_factor(estimate, P, y, folds)
     if len(T_c) > CLASSES:
         found = _reaching(estimate, T_c, P, y, factor=factor, rng=rng)
         return _shaped("rows", found, T_c, y)
-    refined = refinement.refine(P, y)
+    refined = refined or refinement.refine(P, y)
     again = refinement.redrawn(refined, REPLICATES, rng=rng)
     spread = _spread(_quantities(T, y) for T in again) * factor * np.sqrt(len(refined.y) / len(y))
     middle, chosen = _quantities(refined.T, y), _quantities(T_c, y)

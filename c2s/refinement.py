@@ -20,7 +20,7 @@ TINY = 1e-300  # a likelihood that is divided by
 LEAST = 1e-6  # a posterior below it says no more
 SHARPER = 3.0  # than the noisy posterior is the clean one that the fit starts from
 VOLUME = 2.0  # weight of log |det T| beside a log-likelihood summed over rows
-BOUNDED = 0.05  # added to T's diagonal there: a matrix that is singular must not win
+BOUNDED = 0.05  # joins T's singular values there: a matrix that is singular must not win, and no sign of one be a pole
 SHRINKAGE = 3.0  # of uneven weights: free ones grow too sure, and what they are sure of looks like noise
 FLOOR = 1e-3  # of T's logits, which else run away where an entry is zero
 ROUNDS, MEMORY, SETTLED = 300, 10, 1e-9  # of L-BFGS: steps at most, steps remembered, the gain that ends it
@@ -78,14 +78,14 @@ def _objective(theta: Flat, X: transition.Matrix, y: estimation.Labels, c: int) 
     likely = np.maximum(joint.sum(axis=1, keepdims=True), TINY)  # (n, 1)
     share = joint / likely  # (n, c)  P(clean = k | row and label)
     counted = _by_label(share, y, c)  # (c, c)
-    lifted = T + BOUNDED * np.eye(c)
+    lifted = T @ T.T + BOUNDED**2 * np.eye(c)  # (c, c)  its determinant is the volume's square
     A = theta[d * c :].reshape(c, c)
-    value = -float(np.log(likely).mean()) + VOLUME / n * float(np.linalg.slogdet(lifted)[1])
+    value = -float(np.log(likely).mean()) + VOLUME / n * float(np.linalg.slogdet(lifted)[1]) / 2
     uneven = W[:-1] - np.eye(c) * np.trace(W[:-1]) / c  # (c, c)  how sure the classifier is is left free
     value += (SHRINKAGE * float(np.square(uneven).sum()) + FLOOR * float(np.square(A).sum())) / (2 * n)
     by_W = X.T @ (clean - share) / n  # (d, c)
     by_W[:-1] += SHRINKAGE * uneven / n
-    by_T = VOLUME / n * np.linalg.pinv(lifted).T  # (c, c)
+    by_T = VOLUME / n * np.linalg.solve(lifted, T)  # (c, c)
     by_A = T * (by_T - (by_T * T).sum(axis=1, keepdims=True))
     by_A -= (counted - counted.sum(axis=1, keepdims=True) * T) / n
     by_A += FLOOR * A / n

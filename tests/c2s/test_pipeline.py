@@ -219,7 +219,9 @@ def test_the_fit_of_many_classes_is_made_only_where_it_is_asked_for(tmp_path, mo
     monkeypatch.setattr("c2s.intervals.CLASSES", C - 1)
     assert "refined" not in pipeline.run(dataset, settings(), tmp_path / "run").alternatives
     asked = settings(transition={"posteriors": "in-sample", "estimator": "refined"})
-    assert pipeline.run(dataset, asked, tmp_path / "asked").estimator == "refined"
+    found = pipeline.run(dataset, asked, tmp_path / "asked")
+    assert found.estimator == "refined"
+    assert found.card["transition"]["interval"]["basis"] == "sampling"  # no draw is worth such a fit
 
 
 @pytest.mark.parametrize(

@@ -70,3 +70,18 @@ def test_a_class_without_labels_is_flagged():
     found = refinement.refine(wider, y)
     assert found.flagged == (3,)
     assert np.isfinite(found.T).all()
+
+
+def test_labels_that_say_nothing_do_not_lead_the_fit_into_a_pole():
+    """T - BOUNDED I of two classes that are swapped is singular: log |det| of that was bounded by nothing."""
+    rng, theta = np.random.default_rng(0), np.zeros(2 * 3 + 4)
+    X, y = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)]), rng.integers(2, size=40)
+    values = []
+    for swap in np.linspace(-0.2, 0.2, 401):  # T's second singular value, with its sign
+        stay = (1 + swap) / 2
+        theta[6:] = np.log([stay, 1 - stay, 1 - stay, stay])
+        values.append(refinement._objective(theta, X, y, 2)[0])
+    assert np.ptp(values) < 0.2
+    np.testing.assert_allclose(
+        values, values[::-1], atol=1e-9
+    )  # which class is which is not the volume's affair
