@@ -49,14 +49,14 @@ CASES = [
     Case("F1", "API killed", "before the commit", own.api_killed_at_submit),
     Case("F1", "API killed", "after the commit", own.api_killed_at_submit, short=True),
     Case("F2", "API killed", "mid-upload", own.api_killed_mid_upload, short=True),
-    Case("F3", "broker down", "at submit", other.broker_down_at_submit, REDIS, short=True),
+    Case("F3", "broker down", "at submit", other.broker_down_at_submit, REDIS),
     Case("F4", "broker frozen", "at relay", other.broker_frozen, REDIS),
     Case("F5", "broker killed", "job running", other.broker_killed, REDIS),
     Case("F6", "broker flushed", "jobs queued", other.broker_flushed, REDIS),
     Case("F7", "forged hints", "1000", other.hints_forged, REDIS),
     Case("F7", "visibility timeout", "job running", other.visibility_short, REDIS),
     *(
-        Case("F8", "trainer killed", moment, own.trainer_killed, short=moment == "stage2")
+        Case("F8", "trainer killed", moment, own.trainer_killed)
         for moment in (
             "at start",
             "stage1",
@@ -68,7 +68,7 @@ CASES = [
     ),
     Case("F9", "celery child killed", "stage1", own.celery_child_killed),
     Case("F10", "worker killed", "stage1", own.worker_killed),
-    Case("F11", "supervisor frozen", "past its lease", own.supervisor_frozen, short=True),
+    Case("F11", "supervisor frozen", "past its lease", own.supervisor_frozen),
     *(
         Case("F12", "worker drained", moment, own.worker_drained)
         for moment in ("at start", "stage1", "stage2")
