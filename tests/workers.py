@@ -18,7 +18,7 @@ from worker import runner
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 90.0  # seconds, on a machine with other things to do
-LEASE = 2.0
+LEASE = 30.0  # a busy machine must not lose one; who waits for its end takes a shorter one
 # Read by every Python that starts with its folder on the path: each epoch of a trainer takes a tenth of a second, so
 # that a fault can be timed on any machine, and the processor has nothing to do meanwhile.
 SLOW = """import sys, time

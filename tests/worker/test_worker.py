@@ -111,7 +111,8 @@ def test_sigterm_gives_the_job_back_and_the_next_worker_ends_it(home, undisturbe
     assert [event["epoch"] for event in second] == list(range(1, 21))  # none was trained twice
 
 
-def test_a_worker_that_was_frozen_past_its_lease_publishes_nothing(home, undisturbed):
+def test_a_worker_that_was_frozen_past_its_lease_publishes_nothing(make_home, undisturbed):
+    home = make_home(lease_seconds=4)
     job_id = home.job(home.dataset(rows()), LONG)
     first = home.start()
     trainer = reached(home, first, job_id)
