@@ -11,6 +11,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from c2s import charts
+from c2s import curves as trainings
 from c2s.drawings import Box, Drawing, Text
 from c2s.drawings import Line as Stroke
 
@@ -51,7 +52,7 @@ def curves(lines: Sequence[Line], label: str, *, across: str = "epoch") -> Marku
     told = [line for line in lines if line.points]
     if not told:
         return Markup("")
-    drawing = charts.curves({line.name: list(line.points) for line in told}, title="", across=across)
+    drawing = trainings.chart({line.name: list(line.points) for line in told}, title="", across=across)
     said = ", ".join(f"{line.name} {line.points[-1][1]:.3f}" for line in told)
     return _page(drawing, "curves", f"{label}: {said}")
 

@@ -1,13 +1,14 @@
 """Charts on pages: the library's drawings by classes, escaped, small where there are many classes."""
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.ui import charts
 from c2s import charts as definitions
-from c2s import noise
+from c2s import curves, noise
 from c2s.drawings import Text
 
 SIDES = ("true", "given")
@@ -47,3 +48,10 @@ def test_curves_carry_a_class_each_and_nothing_is_drawn_of_nothing():
     assert all(f"line line-{k}" in drawn for k in range(3))
     assert 'aria-label="Loss: line 0 0.000, line 1 0.200, line 2 0.400"' in drawn
     assert charts.curves([], "Loss") == charts.curves([charts.Line("none", [])], "Loss") == ""
+
+
+def test_the_style_sheet_colours_every_line_that_a_chart_may_have():
+    sheet = (Path(charts.__file__).parent / "static/style.css").read_text()
+    for place in range(len(curves.PALETTE)):
+        assert f".line-{place} {{ stroke: var(--" in sheet
+        assert f".dot.line-{place} {{ fill: var(--" in sheet
