@@ -85,7 +85,9 @@ def _where(fault: Any) -> str:
 def advice(exc: errors.C2SError) -> str | None:
     """What to do about it, where we know."""
     if isinstance(exc, problems.Unreachable):
-        return "is the service up? c2s up starts one here; C2S_URL names one elsewhere"
+        return "is the service up? c2s up starts one here; C2S_URL names one elsewhere, C2S_HOME the folder of one here"
+    if isinstance(exc, problems.Unauthorized) and exc.advice:
+        return exc.advice
     if isinstance(exc, problems.Problem) and exc.retry_after is not None and exc.code not in ADVICE:
         return f"try again in {exc.retry_after:.0f} s"
     inner = (fault.get("code") for fault in getattr(exc, "faults", ()))

@@ -220,6 +220,25 @@ def test_predictions_for_a_file_are_a_job(client, published, tmp_path):
         client.predictions.create(model)
 
 
+def test_a_stranger_is_told_where_a_key_was_looked_for(shared, monkeypatch, tmp_path):
+    monkeypatch.setenv("C2S_HOME", str(tmp_path))
+    for name in ("C2S_URL", "C2S_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def told(*given):
+        with c2s.Client(*given) as stranger, pytest.raises(problems.Unauthorized) as caught:
+            next(stranger.datasets.list())
+        assert caught.value.__notes__ == [caught.value.advice]  # as tracebacks show it
+        return caught.value.advice
+
+    assert "C2S_TOKEN" in told(shared.address, "wrong" * 8)
+    assert f"the one in {tmp_path} is of another service" in told(shared.address)
+    (tmp_path / "lock").write_text(f"123 {shared.address}\n")
+    assert f"there is no token in {tmp_path}: C2S_HOME names" in told()
+    (tmp_path / "token").write_text("stale" * 8)
+    assert f"the token in {tmp_path} is of another service: C2S_HOME names" in told()
+
+
 def test_the_address_is_found_as_the_service_leaves_it(shared, monkeypatch, tmp_path):
     monkeypatch.setenv("C2S_HOME", str(tmp_path))
     for name in ("C2S_URL", "C2S_TOKEN"):
