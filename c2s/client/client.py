@@ -16,6 +16,7 @@ from c2s.client.models import Models
 from c2s.client.predictions import Predictions
 from c2s.client.records import Record, id_of
 from c2s.client.service import Patience, Service
+from c2s.client.workers import Workers
 
 TIMEOUT = 120.0  # seconds without a byte of an answer; files are read while the service is asked
 
@@ -31,6 +32,7 @@ class Groups(Bound[M]):
         self.models: Models[M] = Models(service)
         self.predictions: Predictions[M] = Predictions(service)
         self.keys: Keys[M] = Keys(service)
+        self.workers: Workers[M] = Workers(service)
 
     @operation
     async def predict(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.core import workers
 from app.ui import words
 
 TABLE = "size,colour,y\n" + "".join(f"{i},{'red' if i % 2 else ''},{'ab'[i % 2]}\n" for i in range(20))
@@ -109,6 +110,19 @@ def test_an_admin_sees_the_queue_the_workers_and_what_waits(shared, browser):
     assert '<td class="num">7</td>' in text
     shared.end(held)
     shared.end(shared.claim())
+
+
+def test_an_admin_sees_workers_that_are_free(shared, browser):
+    facts = {"processes": [8], "device": "auto", "slots": 2, "version": "0.1.0"}
+    with shared.database.begin() as tx:
+        workers.beat(tx, "wrk_" + "1" * 26, "quiet-host:boot:pid-1:7:456", facts)
+    text = browser.get("/ui/admin").text
+    assert "quiet-host, process 7" in text
+    assert '<span class="state idle">idle</span>' in text
+    assert "leaves no trace" not in text
+    with shared.database.begin() as tx:
+        workers.leave(tx, "wrk_" + "1" * 26)
+    assert "No worker is known" in browser.get("/ui/admin").text
 
 
 @pytest.mark.parametrize(
