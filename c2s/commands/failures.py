@@ -21,6 +21,7 @@ ADVICE = {
     "job_ended": "c2s job get ID tells how it ended",
     "model_in_use": "move the alias first: c2s model promote OTHER --alias ALIAS",
     "model_not_exported": "run c2s export on the model's folder where the service runs",
+    "model_reviewed": "make a dataset of what was decided first: c2s issues dataset JOB",
     "no_earlier_version": "c2s model ls --name NAME shows what there is; promote one of them",
     "not_estimated": "c2s job get ID tells how the job ended; c2s job retry ID tries again",
     "not_estimated_yet": "the matrix exists after stage 1: c2s job watch ID",
