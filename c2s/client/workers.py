@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from c2s.client import markup
 from c2s.client.bound import Bound, M, listing
 from c2s.client.calls import Call
 from c2s.client.records import Record
@@ -18,6 +19,9 @@ class Worker(Record[M]):
     slots: int
     version: str
     seen_at: str
+
+    def _repr_html_(self) -> str:
+        return markup.facts(self.id, {name: value for name, value in self.raw.items() if name != "id"})
 
 
 class Workers(Bound[M]):
