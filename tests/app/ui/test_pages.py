@@ -1,5 +1,7 @@
 """What the pages tell: rows of a dataset, the log of a job, jobs side by side, aliases, the queue."""
 
+import html
+
 import pytest
 
 from app.core import workers
@@ -63,6 +65,35 @@ def test_the_matrix_is_a_table_too_with_its_intervals(shared, browser, published
     if found["interval"]:
         low, high = found["interval"]["matrix"][0][1]
         assert f"{words.percent(low)} to {words.percent(high)}" in text
+
+
+def test_a_job_s_page_tells_the_whole_noise_report(shared, browser, published):
+    _, job = published("vectors")
+    found = shared.http.get(f"/jobs/{job}/transition").json()
+    text = html.unescape(browser.get(f"/ui/jobs/{job}").text)
+    rates, pairs = found["noise_rate"], found["similarity"]
+    assert f"<strong>{words.percent(rates['class'])}</strong> of the class labels are wrong" in text
+    assert f"<strong>{words.percent(rates['similarity'])}</strong> of the pairwise labels" in text
+    assert ("Pairs are cleaner" in text) == found["reduces_noise"]
+    assert all(f'<td class="num">{words.percent(value)}</td>' in text for value in pairs.values())
+    assert all(f'<p class="warn">{said}</p>' in text for said in found["learnability"]["warnings"])
+    assert f"Advice: {found['advice']['method']}." in text
+    assert found["advice"]["reason"] in text
+    by_class = text[text.index("<caption>By class</caption>") :]
+    for one in found["per_class"]:
+        start = by_class.index(f'<th scope="row">{one["class"]}</th>')
+        assert words.percent(one["noise_rate"]) in by_class[start : start + 200]
+    if found["interval"]:
+        low, high = found["interval"]["matrix"][0][1]
+        assert f"(95 % interval {100 * low:.1f} to {100 * high:.1f} %)</title>" in text
+
+
+def test_the_overview_shows_datasets_jobs_and_models_at_a_glance(shared, browser, published):
+    model, job = published("vectors", fresh=True)
+    dataset = shared.http.get(f"/jobs/{job}").json()["dataset_id"]
+    text = browser.get("/").text
+    for address in (f"/ui/datasets/{dataset}", f"/ui/jobs/{job}", f"/ui/models/{model}"):
+        assert f'href="{address}"' in text
 
 
 def test_jobs_are_compared_by_the_worth_of_their_classifiers(shared, browser, published):
