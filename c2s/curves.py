@@ -31,13 +31,14 @@ def chart(
     *,
     title: str,
     across: str = "epoch",
+    size: tuple[float, float] = (520.0, 280.0),
 ) -> Drawing:
     """Lines over epochs, between the least and the largest value; a legend below tells the last of each."""
     lines = {name: _points(line) for name, line in series.items()}
     xs, ys = ([point[axis] for line in lines.values() for point in line] or [0.0, 1.0] for axis in (0, 1))
     first, last, low, high = min(xs), max(xs), min(ys), max(ys)
     last, high = (last if last > first else first + 1), (high if high > low else low + 1.0)
-    left, top, width, height = 64.0, 50.0, 520.0, 280.0
+    left, top, (width, height) = 64.0, 50.0 if title else 22.0, size
     shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
     for k in range(5):
         y = top + height * k / 4

@@ -22,6 +22,7 @@ SHOWN = 50
 def show(request: Request, database: deps.Db, whole: deps.All) -> Response:
     census: Census = request.app.state.census
     count = census.count() or Count({}, {})
+    known = workers.index(whole, deps.Cursor(limit=100)).data
     return rendering.page(
         request,
         "admin.html",
@@ -31,7 +32,8 @@ def show(request: Request, database: deps.Db, whole: deps.All) -> Response:
         counts={task: [count.jobs.get((task, str(state)), 0) for state in State] for task in get_args(Task)},
         ages=count.ages,
         idle=_idle(count),
-        workers=workers.index(whole, deps.Cursor(limit=100)).data,
+        workers=known,
+        holders={job: f"{one.host}, process {one.process}" for one in known for job in one.jobs},
         held=_jobs(database, IS_ACTIVE),
         waiting=_jobs(database, IS_QUEUED),
     )

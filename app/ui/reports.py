@@ -49,7 +49,7 @@ def losses(database: Database, job_id: str) -> list[tuple[str, Markup]]:
     stages: dict[str, list[charts.Line]] = {}
     for line in series(database, job_id, "loss"):
         stages.setdefault("stage 1" if line.name.startswith("stage1") else "stage 2", []).append(line)
-    return [(name, charts.curves(lines, f"Loss of {name}")) for name, lines in stages.items()]
+    return [(name, charts.curves(lines, f"Loss of {name}", narrow=True)) for name, lines in stages.items()]
 
 
 def transition(database: Database, store: Store, job_id: str) -> dict[str, Any] | None:

@@ -15,9 +15,10 @@ def legend(drawing):
     return [(s.text, s.x, s.x + LARGE.getlength(s.text), s.y) for s in texts]
 
 
+@pytest.mark.parametrize("size", [(520.0, 280.0), (290.0, 200.0)])
 @pytest.mark.parametrize("names", [AUTO, ["a", "b", "c"], ["W" * 40 + "1", "W" * 40 + "2"], ["only one"]])
-def test_entries_of_a_legend_neither_touch_nor_leave_the_picture(names):
-    drawing = curves.chart({name: [0.1, 0.912] for name in names}, title="c")
+def test_entries_of_a_legend_neither_touch_nor_leave_the_picture(names, size):
+    drawing = curves.chart({name: [0.1, 0.912] for name in names}, title="c", size=size)
     entries = legend(drawing)
     assert len(entries) == len(names)
     for place, (text, left, right, y) in enumerate(entries):
