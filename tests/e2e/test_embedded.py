@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -161,6 +162,21 @@ def test_a_second_start_is_refused_and_down_stops_the_first(up):
     again = up.command("down")
     assert (again.returncode, again.stdout) == (3, "")
     assert again.stderr == f"c2s: c2s is not running in {up.home}\n"
+
+
+def test_a_worker_with_nothing_to_do_is_listed_until_it_ends(up):
+    def listed():
+        return up.client.get("/workers").json()["data"]
+
+    until(lambda: [one["state"] for one in listed()] == ["idle"])
+    (first,) = listed()
+    (process,) = [one for one in up.processes("-m worker --parent") if one.pid == first["process"]]
+    process.kill()
+    until(lambda: [one["id"] for one in listed()] not in ([], [first["id"]]))  # started again
+    assert [one["state"] for one in listed()] == ["idle"], "the dead one is not told of"
+    assert up.command("down").returncode == 0
+    with contextlib.closing(sqlite3.connect(up.home / "c2s.sqlite3")) as database:
+        assert database.execute("SELECT count(*) FROM workers").fetchall() == [(0,)]
 
 
 def test_commands_with_another_home_are_told_so_and_with_the_printed_line_they_find_the_service(up, tmp_path):
