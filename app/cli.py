@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from app.commands import demo, keys, service
 from app.core import errors
-from c2s.commands import entry
+from c2s.commands import entry, exits
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -14,10 +14,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return entry.main(argv, more=(service, keys, demo))
     except errors.ServiceError as exc:
         sys.stderr.write(f"c2s: {exc}\n")
+        return _code(exc)
     except ValueError as exc:
         if not _told(exc):
             raise
     return entry.REFUSED
+
+
+def _code(exc: errors.ServiceError) -> int:
+    match exc:
+        case errors.NotFound():
+            return exits.NOT_FOUND
+        case errors.Unavailable():
+            return exits.AWAY
+        case _:
+            return exits.REFUSED
 
 
 def _told(exc: ValueError) -> bool:

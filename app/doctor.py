@@ -9,6 +9,7 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.core import workers
 from app.core.db import Database
 from app.core.errors import Unavailable
 from app.core.storage import PREDICTIONS, Piece, Store
@@ -179,6 +180,8 @@ class Janitor(threading.Thread):
     def clean(self) -> int:
         """Remove the litter there is now."""
         self._store.sweep()
+        with self._database.begin() as tx:
+            workers.forget(tx)
         found = litter(self._database, self._store)
         for finding in found:
             remove(self._store, finding)

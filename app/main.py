@@ -44,6 +44,7 @@ from app.api import (
     results,
     sessions,
     transitions,
+    workers,
 )
 from app.core import access, ballast, census, db, errors, keyring, ledger, ratelimits, relay, stores
 from app.core import datasets as records
@@ -56,7 +57,7 @@ log = structlog.get_logger("c2s")
 ENCODERS = 2  # large questions that are read at once
 MODELS = (models, aliases, exports)
 RESULTS = (transitions, issues, reports, golds, drifts, results)
-WATCHED = (health, metrics)
+WATCHED = (health, metrics, workers)
 ACCESS = (keys, projects, audit, sessions)
 REVIEW = (decisions, corrections)
 READERS = 2  # small files that are read at once, each in a process of its own

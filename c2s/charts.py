@@ -1,33 +1,22 @@
-"""The charts of a noise report, defined once: heat maps, curves, and which classes are taken for which.
+"""The charts of a noise report, defined once: heat maps, and which classes are taken for which.
 
-Colours go from light to dark, so that they are told apart without hue and in print; of lines the palette is Okabe and
-Ito's. From 2 to some hundred classes everything stays readable: cells shrink, numbers and then names give way.
+Colours go from light to dark, so that they are told apart without hue and in print. From 2 to some hundred classes
+everything stays readable: cells shrink, numbers and then names give way.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from c2s.drawings import BLACK, Box, Colour, Drawing, Line, Mark, Shape, Text
+from c2s.drawings import BLACK, TITLE, Box, Colour, Drawing, Line, Mark, Shape, Text
 
 Matrix = npt.NDArray[np.float64]
 SIDE, LEAST_CELL, MOST_CELL = 640, 7, 84  # pixels of a heat map, and of a cell
 NAME, SIGN = 18, 6.4  # signs of a name that are shown, pixels of one
 LIGHT, DARK = (255, 255, 255), (8, 48, 107)
-PALETTE: tuple[Colour, ...] = (
-    (0, 114, 178),
-    (230, 159, 0),
-    (0, 158, 115),
-    (204, 121, 167),
-    (86, 180, 233),
-    (213, 94, 0),
-    BLACK,
-)
-GREY: Colour = (205, 205, 205)
-LEGEND = 3  # entries in a row
-TITLE, SIDES = Mark("title"), Mark("side")
+SIDES = Mark("side")
 EDGES = 60  # of the pair graph: the strongest
 CROWD, BESIDE_POLE = 24, 80  # classes from which names near the top and the bottom give way, in pixels
 
@@ -165,58 +154,6 @@ def _beside(x: float, y: float, middle: tuple[float, float], name: str) -> Text:
     if abs(gap) < 4:
         return Text(x, y + (20 if y > middle[1] else -10), name, 11.0, "middle")
     return Text(x + (9 if gap > 0 else -9), y + 4, name, 11.0, "start" if gap > 0 else "end")
-
-
-def curves(
-    series: Mapping[str, Sequence[float] | Sequence[tuple[float, float]]],
-    *,
-    title: str,
-    across: str = "epoch",
-) -> Drawing:
-    """Lines over epochs, between the least and the largest value; a legend below tells the last of each."""
-    lines = {name: _points(line) for name, line in series.items()}
-    xs, ys = ([point[axis] for line in lines.values() for point in line] or [0.0, 1.0] for axis in (0, 1))
-    first, last, low, high = min(xs), max(xs), min(ys), max(ys)
-    last, high = (last if last > first else first + 1), (high if high > low else low + 1.0)
-    left, top, width, height = 64.0, 50.0, 520.0, 280.0
-    shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
-    for k in range(5):
-        y = top + height * k / 4
-        shapes.append(Line(((left, y), (left + width, y)), GREY, mark=Mark("axis")))
-        shapes.append(Text(left - 6, y + 4, f"{high - (high - low) * k / 4:.3g}", 10.0, "end"))
-    for value in sorted({round(first + (last - first) * part / 5) for part in range(6)}):
-        x = left + width * (value - first) / (last - first)
-        shapes.append(Text(x, top + height + 18, str(value), 10.0, "middle"))
-    shapes.append(Text(left + width / 2, top + height + 38, across, 12, "middle"))
-    for place, (name, line) in enumerate(lines.items()):
-        x, y = left + place % LEGEND * width / LEGEND, top + height + 60 + 18 * (place // LEGEND)
-        points = tuple(
-            (left + width * (at - first) / (last - first), top + height * (high - value) / (high - low))
-            for at, value in line
-        )
-        shapes += _curve(points, x, y, place)
-        shapes.append(Text(x + 28, y, f"{_short(name)} {line[-1][1]:.3f}" if line else _short(name), 11.0))
-    below = 18 * -(-len(lines) // LEGEND)
-    return Drawing(int(left + width + 20), int(top + height + 54 + below), title, tuple(shapes))
-
-
-def _curve(points: tuple[tuple[float, float], ...], x: float, y: float, place: int) -> list[Shape]:
-    """A line and its entry in the legend; a single point is a dot."""
-    colour, mark = PALETTE[place % len(PALETTE)], Mark(f"line line-{place % 4}")
-    shown: list[Shape] = [
-        Line(points, colour, 2.0, mark),
-        Line(((x, y - 4), (x + 22, y - 4)), colour, 2.5, mark),
-    ]
-    if len(points) == 1:
-        (dot,) = points
-        shown.append(Box(dot[0] - 3, dot[1] - 3, 6, 6, colour, Mark(f"dot line-{place % 4}")))
-    return shown
-
-
-def _points(line: Sequence[float] | Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Finite points; values alone are of epochs from 1 on."""
-    placed = [value if isinstance(value, tuple) else (k + 1.0, value) for k, value in enumerate(line)]
-    return [(x, y) for x, y in placed if math.isfinite(y)]
 
 
 def _strength(value: float) -> float:

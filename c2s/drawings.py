@@ -20,6 +20,9 @@ class Mark:
     place: tuple[int, int] | None = None  # row and column, of a cell
 
 
+TITLE = Mark("title")  # a page has headings of its own
+
+
 @dataclass(frozen=True)
 class Box:
     x: float

@@ -1,6 +1,7 @@
 """The relay of a worker: a thread in the parent, which looks for waiting rows and rings its own bell."""
 
 import contextlib
+import importlib.metadata
 import os
 import signal
 import threading
@@ -10,8 +11,9 @@ from typing import Any
 import structlog
 from celery import signals
 from celery.worker import state
+from sqlalchemy.exc import SQLAlchemyError
 
-from app.core import claims, db, relay, settings
+from app.core import claims, db, ids, relay, settings, workers
 from worker import drain, owners
 
 LOOK_SECONDS = 0.1
@@ -34,6 +36,14 @@ class Bell(relay.Relay):
         self._connections = db.Database(chosen.database)
         self._looking = threading.Lock()
         self._pulse = chosen.pulse
+        self._workers = pool
+        self._id, self._due = ids.new("wrk"), 0.0
+        self._told: workers.Facts = {
+            "processes": [],
+            "device": chosen.device,
+            "slots": chosen.slots,
+            "version": importlib.metadata.version("c2s"),
+        }
         super().__init__(
             self._connections,
             relay.ringer(chosen.broker_url),
@@ -49,6 +59,8 @@ class Bell(relay.Relay):
         super().run()
         with contextlib.suppress(Exception):  # a broker that is away does not keep us
             self._ring()
+        with contextlib.suppress(SQLAlchemyError), self._looking, self._connections.begin() as tx:
+            workers.leave(tx, self._id)
 
     def look(self) -> int:
         """Bury the dead, then ring once for each job that waits."""
@@ -59,7 +71,24 @@ class Bell(relay.Relay):
             rung = super().look()
         if self._pulse is not None:
             self._pulse.touch(mode=0o600)
+        if time.monotonic() >= self._due:
+            self._beat()
         return rung
+
+    def _beat(self) -> None:
+        """Tell that this worker is there, and at first of those of this machine that are not any more."""
+        first, self._due = self._due == 0.0, time.monotonic() + workers.BEAT_SECONDS
+        facts: workers.Facts = {**self._told, "processes": self._processes()}
+        try:
+            with self._looking, self._connections.begin() as tx:
+                if first:
+                    workers.bury(tx, owners.dead)
+                workers.beat(tx, self._id, owners.me(), facts)
+        except SQLAlchemyError as exc:  # nothing hangs on it: jobs are looked for all the same
+            log.info("beat_failed", error=type(exc).__name__)
+
+    def _processes(self) -> list[int]:
+        return [process.pid for process in self._workers._pool._pool] if self._workers is not None else []
 
     def _bury(self) -> None:
         """Free the jobs of processes that died on this machine: nobody has to wait for their leases."""

@@ -177,6 +177,7 @@ PREFIXES: dict[str, ids.Prefix] = {
     "Key": "key",
     "Project": "prj",
     "Audit": "aud",
+    "Worker": "wrk",
 }
 CURSORS = {table: ids.pattern(prefix) for table, prefix in PREFIXES.items()}
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.api import aliases, deps, lookup, problems, strict
 from app.core import aliases as pointers
-from app.core import audit, jobs, models
+from app.core import audit, decisions, jobs, models
 from app.core.tables import Dataset, Job, Model
 
 router = APIRouter(
@@ -184,10 +184,22 @@ def _transition(model: Model) -> TransitionOf:
     responses=problems.documented(409),
 )
 def delete(
-    model_id: deps.ModelId, *, request: Request, database: deps.Db, spare: deps.Spare, store: deps.Files
+    model_id: deps.ModelId,
+    *,
+    request: Request,
+    database: deps.Db,
+    spare: deps.Spare,
+    store: deps.Files,
+    force: Annotated[
+        bool, Query(description="also if labels of its job were decided on and no dataset was made of that")
+    ] = False,
 ) -> None:
+    """The job's judged labels go with it: /issues, /decisions and /corrected of the job are 404 then."""
+
     def remove(tx: Session) -> Model:
         model = models.remove(tx, model_id)
+        if not force:
+            decisions.spare(tx, model.job_id)
         audit.note(tx, database.caller, "model.delete", model_id, name=model.name, version=model.version)
         return model
 

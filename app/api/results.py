@@ -6,11 +6,12 @@ from fastapi import APIRouter, Query, Response
 
 from app.api import deps, problems, renderings, strict
 from app.core import events, jobs
-from c2s import charts
+from c2s import curves
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
+FOLD = "fold-"  # how the names of trainings on parts of the rows begin
 
 
 class Epoch(deps.Out):
@@ -67,18 +68,20 @@ def metrics(
     epochs = [_epoch(event.data, event.at) for event in found]
     if format == "json":
         return Metrics(data=epochs)
-    drawing = charts.curves(_series(epochs, metric), title=f"{metric} on held-out noisy rows, by epoch")
+    rows = "the training rows" if metric == "loss" else "held-out noisy rows"
+    drawing = curves.chart(lines(epochs, metric), title=f"{metric} on {rows}, by epoch")
     body = renderings.picture(drawing, format)
     return Response(body, media_type=renderings.TYPES[format], headers={"Cache-Control": "no-store"})
 
 
-def _series(epochs: list[Epoch], metric: str) -> dict[str, list[float]]:
-    """A line for each training; of epochs that a new attempt told again, the latest."""
-    lines: dict[str, dict[int, float]] = {}
+def lines(epochs: list[Epoch], metric: str) -> dict[str, list[tuple[float, float]]]:
+    """Epochs and values of each training; told twice, the latest. Folds, of the estimate of T_c alone, are left out."""
+    found: dict[str, dict[int, float]] = {}
     for entry in epochs:
-        if isinstance(value := entry.metrics.get(metric), int | float):
-            lines.setdefault(str(entry.step or entry.phase), {})[entry.epoch or 0] = float(value)
-    return {name: [line[epoch] for epoch in sorted(line)] for name, line in lines.items()}
+        name = str(entry.step or entry.phase or "")
+        if isinstance(value := entry.metrics.get(metric), int | float) and not name.startswith(FOLD):
+            found.setdefault(name, {})[entry.epoch or 0] = float(value)
+    return {name: sorted(line.items()) for name, line in found.items()}
 
 
 def _epoch(data: dict[str, Any], at: float) -> Epoch:

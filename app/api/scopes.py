@@ -77,6 +77,7 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/projects/{project_id}"): "admin",
     ("PATCH", "/projects/{project_id}"): "admin",
     ("GET", "/audit"): "admin",
+    ("GET", "/workers"): "admin",  # of all projects
     ("GET", "/metrics"): "admin",  # of all projects together
     ("GET", "/ui/static/{file}"): "anybody",
     ("GET", "/ui/datasets"): "read",

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.commands import service
 from app.core import errors
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ def run(chosen: argparse.Namespace) -> None:
     with Client(address, token) as client:
         show(console, client, chosen.seed)
     if chosen.url is None:
-        console.print(
-            f"\nThe service goes on at [bold]{address}/?token={token}[/]\nStop it with: make down, or c2s down"
-        )
+        console.print(f"\nThe service goes on at [bold]{address}/?token={token}[/]")
+        console.print(service.told_home(known), end="", markup=False, highlight=False, soft_wrap=True)
+        console.print("Stop it with: make down, or c2s down")
 
 
 def started(known: Settings) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import time
@@ -13,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 from app.core import errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.core.settings import Settings
 
 STOP_SECONDS = 60.0
+HOME = "~/.c2s"  # where commands look if nothing is said
 
 
 def add(commands: Any) -> None:
@@ -57,27 +61,33 @@ def run_up(_chosen: argparse.Namespace) -> None:
     """Start, say where, and stay until Ctrl-C."""
     from app import embedded
 
+    chosen = load()
+
     def ready(address: str) -> None:
-        sys.stdout.write(
-            f"\n  c2s is ready: {address}\n\n  Ctrl-C stops it; running jobs go on at the next start.\n"
-        )
+        sys.stdout.write(f"\n  c2s is ready: {address}\n{told_home(chosen)}\n")
+        sys.stdout.write("  Ctrl-C stops it; running jobs go on at the next start.\n")
         sys.stdout.flush()
 
-    chosen = load()
     if sys.stderr.isatty():  # a busy machine takes its time, and a person should know that it is meant
         sys.stderr.write(f"  c2s starts in {chosen.root} ...\n")
     embedded.run(chosen, ready=ready)
 
 
+def told_home(known: Settings) -> str:
+    """The line that lets other terminals find this service; at the usual home they need none."""
+    if known.root == Path(HOME).expanduser().resolve():
+        return ""
+    return f"  For c2s and Client() in other terminals: export C2S_HOME={shlex.quote(str(known.root))}\n"
+
+
 def run_down(_chosen: argparse.Namespace) -> None:
-    """Ask the supervisor to stop and wait until it has."""
+    """Ask the supervisor to stop and wait until it has; that there is none is told, and no success."""
     from app import embedded
 
     chosen = load()
     found = embedded.running(chosen)
     if found is None:
-        sys.stdout.write("c2s is not running\n")
-        return
+        raise errors.NotFound(f"c2s is not running in {chosen.root}{_stranger(chosen, embedded.answers)}")
     os.kill(found[0], signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
     while embedded.running(chosen):
@@ -85,6 +95,13 @@ def run_down(_chosen: argparse.Namespace) -> None:
             raise errors.Unavailable("c2s has not stopped yet")
         time.sleep(0.1)
     sys.stdout.write("c2s has stopped\n")
+
+
+def _stranger(known: Settings, answers: Callable[[str], bool]) -> str:
+    """A word on a service that was started with another home, if one answers."""
+    address = f"http://{known.host}:{known.port}"
+    found = known.port and answers(address)
+    return f", but one with another home answers at {address}: C2S_HOME names its folder" if found else ""
 
 
 def run_serve(chosen: argparse.Namespace) -> None:

@@ -8,8 +8,9 @@ from sqlalchemy import Connection, Insert, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from app.core import errors
 from app.core.callers import BOOTSTRAP, Caller
-from app.core.tables import Decision
+from app.core.tables import Dataset, Decision, Intake
 from c2s.reviews import Decided
 
 Word = Literal["accept", "keep", "relabel"]
@@ -65,6 +66,27 @@ def of(tx: Session, job_id: str) -> Decided:
 def count(tx: Session, job_id: str) -> int:
     """How many rows of a job are decided."""
     return tx.scalar(select(func.count()).select_from(Decision).where(Decision.job_id == job_id)) or 0
+
+
+def unused(tx: Session, job_id: str) -> int:
+    """How many decisions there are, if any is younger than every dataset that was made of them; else none."""
+    made = select(func.max(Dataset.created_at)).where(
+        Dataset.job_id == job_id, Dataset.state != Intake.refused
+    )
+    latest = select(func.max(Decision.decided_at)).where(Decision.job_id == job_id)
+    if (tx.scalar(latest) or 0.0) <= (tx.scalar(made) or 0.0):
+        return 0
+    return count(tx, job_id)
+
+
+def spare(tx: Session, job_id: str) -> None:
+    """Refuse to take the judged labels away from decisions that nothing was made of."""
+    if number := unused(tx, job_id):
+        detail = (
+            f"{number} labels of job {job_id} were decided on, and no dataset was made of that: it cannot be read "
+            "without the model's files. POST /jobs/{id}/corrected-dataset makes one; ?force=true deletes all the same"
+        )
+        raise errors.Conflict(detail, code="model_reviewed")
 
 
 def page(tx: Session, job_id: str, *, after: int, limit: int) -> Sequence[Decision]:

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Literal
 
-Prefix = Literal["ds", "job", "mdl", "prj", "key", "aud"]
+Prefix = Literal["ds", "job", "mdl", "prj", "key", "aud", "wrk"]
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, without letters that look like digits
 LENGTH = 26
 PATTERN = rf"[0-7][{ALPHABET}]{{{LENGTH - 1}}}"

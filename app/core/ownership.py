@@ -128,3 +128,15 @@ class Usage(Table):
     day: Mapped[str] = mapped_column(String(10), primary_key=True)
     kind: Mapped[str] = mapped_column(String(16), primary_key=True)
     amount: Mapped[int] = mapped_column(BigInteger)
+
+
+class Worker(Table):
+    """A worker as it told of itself when it was last seen. It works for every project, so it is of none."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(200))  # its first process, as jobs name theirs
+    facts: Mapped[dict[str, Any]]  # core.workers.Facts
+    created_at: Mapped[float] = mapped_column(default=now())
+    seen_at: Mapped[float] = mapped_column(default=now())

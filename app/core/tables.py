@@ -1,4 +1,4 @@
-"""The tables of the work: datasets, jobs, events, decisions, models, aliases, receipts; access is in `ownership`."""
+"""The tables of the work: datasets, jobs, events, decisions, models, aliases, receipts; others are in `ownership`."""
 
 import enum
 from typing import Any, Literal

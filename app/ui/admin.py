@@ -5,7 +5,7 @@ from typing import get_args
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import ColumnElement, select
 
-from app.api import audit, deps, keys, problems
+from app.api import audit, deps, keys, problems, workers
 from app.core import readiness
 from app.core.census import Census, Count
 from app.core.db import Database
@@ -19,9 +19,10 @@ SHOWN = 50
 
 
 @router.get("")
-def show(request: Request, database: deps.Db) -> Response:
+def show(request: Request, database: deps.Db, whole: deps.All) -> Response:
     census: Census = request.app.state.census
     count = census.count() or Count({}, {})
+    known = workers.index(whole, deps.Cursor(limit=100)).data
     return rendering.page(
         request,
         "admin.html",
@@ -31,6 +32,8 @@ def show(request: Request, database: deps.Db) -> Response:
         counts={task: [count.jobs.get((task, str(state)), 0) for state in State] for task in get_args(Task)},
         ages=count.ages,
         idle=_idle(count),
+        workers=known,
+        holders={job: f"{one.host}, process {one.process}" for one in known for job in one.jobs},
         held=_jobs(database, IS_ACTIVE),
         waiting=_jobs(database, IS_QUEUED),
     )

@@ -11,6 +11,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from c2s import charts
+from c2s import curves as trainings
 from c2s.drawings import Box, Drawing, Text
 from c2s.drawings import Line as Stroke
 
@@ -20,6 +21,7 @@ NAMED = 30  # classes up to which every one is named, and every cell of a matrix
 FAINT = 0.035  # strength: below, a cell of a large matrix is left to the background
 LONGEST = 14  # letters of a name on an axis
 MARGIN, WIDTH = 110, 560
+WIDE, NARROW = (520.0, 280.0), (290.0, 200.0)  # of curves, in pixels
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,15 @@ def heat_map(
     return _page(drawing, "heat", label, focus=True, faint=faint)
 
 
-def curves(lines: Sequence[Line], label: str, *, across: str = "epoch") -> Markup:
-    """Curves over one axis, with a legend that tells the last value of each."""
+def curves(lines: Sequence[Line], label: str, *, across: str = "epoch", narrow: bool = False) -> Markup:
+    """Curves over one axis, with a legend that tells the last value of each; three narrow ones fit side by side."""
     told = [line for line in lines if line.points]
     if not told:
         return Markup("")
-    drawing = charts.curves({line.name: list(line.points) for line in told}, title="", across=across)
+    series = {line.name: list(line.points) for line in told}
+    drawing = trainings.chart(series, title="", across=across, size=NARROW if narrow else WIDE)
     said = ", ".join(f"{line.name} {line.points[-1][1]:.3f}" for line in told)
-    return _page(drawing, "curves", f"{label}: {said}")
+    return _page(drawing, "curves narrow" if narrow else "curves", f"{label}: {said}")
 
 
 def _page(drawing: Drawing, kind: str, label: str, *, focus: bool = False, faint: float = 0.0) -> Markup:

@@ -1,5 +1,6 @@
 """Pages of jobs: where one stands, and what it found."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -46,9 +47,11 @@ def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Fi
         phases=reports.phases(job),
         losses=reports.losses(database, job_id),
         accuracy=charts.curves(
-            reports.series(database, job_id, "accuracy"), "Agreement with the labels of the rows held out"
+            reports.series(database, job_id, "accuracy"),
+            "Agreement with the labels of the rows held out",
+            narrow=True,
         ),
-        notes=_notes(database, job),
+        notes=_notes(database, job, found["learnability"]["warnings"] if found else ()),
         log=_log(database, job.id),
         found=found,
         heat=reports.heat(found) if found else "",
@@ -56,12 +59,14 @@ def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Fi
     )
 
 
-def _notes(database: Database, job: jobs.JobOut) -> list[str]:
-    """What the job remarked on its way, and what its model's card does."""
+def _notes(database: Database, job: jobs.JobOut, told: Sequence[str]) -> list[str]:
+    """What the job remarked on its way, and what its model's card does, but what the noise report says anyway."""
     with database.read() as tx:
         said = [event.data.get("message") for event in records.of_type(tx, job.id, "note")]
         card = models.find(tx, job.model_id).card if job.model_id else {}
-    return list(dict.fromkeys(str(note) for note in [*said, *card.get("notes", ())] if note))
+    return list(
+        dict.fromkeys(str(note) for note in [*said, *card.get("notes", ())] if note and note not in told)
+    )
 
 
 def _log(database: Database, job_id: str) -> list[tuple[str, str]]:

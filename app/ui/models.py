@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.api import aliases, deps, models, problems
 from app.core import aliases as pointers
+from app.core import decisions
 from app.core import models as records
 from app.core.storage import Store
 from app.core.tables import Alias
@@ -35,6 +36,7 @@ def show(
 ) -> Response:
     with database.read() as tx:
         row = records.resolve(tx, name)
+        decided = decisions.unused(tx, row.job_id)
         pointing = [_pointer(tx, alias, version) for alias, version in pointers.of(tx, row.name)]
     versions = models.index(database, deps.Cursor(limit=100), name=row.name).data
     return rendering.page(
@@ -43,6 +45,7 @@ def show(
         model=row,
         versions=versions,
         aliases=pointing,
+        decided=decided,
         asks=_asks(store, row.folder),
     )
 

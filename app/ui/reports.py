@@ -15,7 +15,6 @@ from app.ui import charts, words
 
 SIDES = ("true", "given")
 MOST_LINES = 8
-FOLD = "fold-"  # trainings on parts of the rows, for the estimate of T_c alone
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,9 @@ def phases(job: jobs.JobOut) -> list[Phase]:
 
 
 def series(database: Database, job_id: str, metric: str) -> list[charts.Line]:
-    """A metric over the epochs, one line for each training of the job; the folds of stage 1 are left out."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for epoch in results.metrics(job_id, database).data:
-        value = epoch.metrics.get(metric)
-        name = epoch.step or epoch.phase or ""
-        if value is not None and epoch.epoch is not None and not name.startswith(FOLD):
-            found.setdefault(name, []).append((epoch.epoch, value))
-    return [charts.Line(name, sorted(dict(points).items())) for name, points in found.items()][:MOST_LINES]
+    """A metric over the epochs, one line for each training of the job."""
+    found = results.lines(results.metrics(job_id, database).data, metric)
+    return [charts.Line(name, points) for name, points in found.items()][:MOST_LINES]
 
 
 def losses(database: Database, job_id: str) -> list[tuple[str, Markup]]:
@@ -55,7 +49,7 @@ def losses(database: Database, job_id: str) -> list[tuple[str, Markup]]:
     stages: dict[str, list[charts.Line]] = {}
     for line in series(database, job_id, "loss"):
         stages.setdefault("stage 1" if line.name.startswith("stage1") else "stage 2", []).append(line)
-    return [(name, charts.curves(lines, f"Loss of {name}")) for name, lines in stages.items()]
+    return [(name, charts.curves(lines, f"Loss of {name}", narrow=True)) for name, lines in stages.items()]
 
 
 def transition(database: Database, store: Store, job_id: str) -> dict[str, Any] | None:

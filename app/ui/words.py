@@ -48,6 +48,12 @@ def moment(text: str | None) -> str:
     return NONE if text is None else text[:16].replace("T", " ") + " UTC"
 
 
+def ago(text: str) -> str:
+    """How long ago an RFC 3339 time was; clocks may differ by a little."""
+    past = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(text)
+    return f"{duration(max(0.0, past.total_seconds()))} ago"
+
+
 def clock(at: float) -> str:
     """Seconds since 1970 as 12:00:00, UTC."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%H:%M:%S")
@@ -105,6 +111,7 @@ FILTERS = {
     "size": size,
     "duration": duration,
     "moment": moment,
+    "ago": ago,
     "lasted": lasted,
     "choice": choice,
 }

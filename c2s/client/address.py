@@ -14,6 +14,7 @@ class Address:
 
     url: str
     token: str | None
+    advice: str = ""  # what to do if the service does not know the key
 
 
 def find(url: str | None = None, token: str | None = None) -> Address:
@@ -24,10 +25,20 @@ def find(url: str | None = None, token: str | None = None) -> Address:
     home = Path(os.environ.get("C2S_HOME") or "~/.c2s").expanduser()
     embedded = _running(home) or DEFAULT_URL
     chosen = (url or os.environ.get("C2S_URL") or embedded).rstrip("/")
-    known = token or os.environ.get("C2S_TOKEN") or None
-    if known is None and chosen == embedded:
-        known = _text(home / "token")
-    return Address(chosen, known)
+    if known := token or os.environ.get("C2S_TOKEN"):
+        return Address(
+            chosen, known, "the key that was given (C2S_TOKEN, or `token`) is none of this service"
+        )
+    known = _text(home / "token") if chosen == embedded else None
+    return Address(chosen, known, _advice(home, chosen == embedded, known))
+
+
+def _advice(home: Path, looked: bool, token: str | None) -> str:
+    """Where a token was looked for, and how to name another place."""
+    where = "C2S_HOME names a service's folder (of `make up` and `make demo`: .c2s where make ran), C2S_TOKEN a key"
+    if not looked:
+        return f"no key was given, and the one in {home} is of another service: {where}"
+    return f"{f'the token in {home} is of another service' if token else f'there is no token in {home}'}: {where}"
 
 
 def _running(home: Path) -> str | None:

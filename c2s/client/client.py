@@ -16,6 +16,7 @@ from c2s.client.models import Models
 from c2s.client.predictions import Predictions
 from c2s.client.records import Record, id_of
 from c2s.client.service import Patience, Service
+from c2s.client.workers import Workers
 
 TIMEOUT = 120.0  # seconds without a byte of an answer; files are read while the service is asked
 
@@ -31,6 +32,7 @@ class Groups(Bound[M]):
         self.models: Models[M] = Models(service)
         self.predictions: Predictions[M] = Predictions(service)
         self.keys: Keys[M] = Keys(service)
+        self.workers: Workers[M] = Workers(service)
 
     @operation
     async def predict(
@@ -79,7 +81,8 @@ def _headers(found: address.Address, project: str | None) -> dict[str, str]:
 class Client(Groups[Blocking]):
     """A service, asked by whoever can wait.
 
-    The address and the key are those given, else C2S_URL and C2S_TOKEN, else those of `c2s up` on this machine. A call
+    The address and the key are those given, else C2S_URL and C2S_TOKEN, else those of `c2s up` on this machine, whose
+    folder is C2S_HOME or ~/.c2s. A call
     is sent again up to `retries` times, with the same key, while the service is busy or away; `project` is for admins.
     """
 
@@ -94,7 +97,7 @@ class Client(Groups[Blocking]):
     ) -> None:
         found = address.find(url, token)
         wire = wires.BlockingWire.to(found.url, _headers(found, project), timeout)
-        super().__init__(Service(wire, True, Patience(retries)), found.url)
+        super().__init__(Service(wire, True, Patience(retries), found.advice), found.url)
 
     def close(self) -> None:
         """Close the connections."""
@@ -123,7 +126,7 @@ class AsyncClient(Groups[Awaiting]):
     ) -> None:
         found = address.find(url, token)
         wire = wires.AwaitingWire.to(found.url, _headers(found, project), timeout)
-        super().__init__(Service(wire, False, Patience(retries)), found.url)
+        super().__init__(Service(wire, False, Patience(retries), found.advice), found.url)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, Self, TypedDict, Unpack
 
-from c2s.client import problems, sources
+from c2s.client import markup, problems, sources
 from c2s.client.bound import Bound, M, listing, operation
 from c2s.client.calls import Call
 from c2s.client.records import Record, id_of
@@ -38,6 +38,10 @@ class Dataset(Record[M]):
     options: dict[str, Any]
     parent_id: str | None  # of a dataset that a review made
     job_id: str | None
+
+    def _repr_html_(self) -> str:
+        told = {name: self.raw.get(name) for name in ("name", "state", "kind", "rows", "classes")}
+        return markup.facts(self.id, told)
 
     async def _report(self) -> dict[str, Any]:
         found: dict[str, Any] = await self._service.json(Call.get(f"/datasets/{self.id}/report"))

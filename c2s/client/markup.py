@@ -5,13 +5,29 @@ from collections.abc import Mapping, Sequence
 
 MOST_CLASSES = 40  # a larger matrix is a grid of colours without numbers
 MOST_ROWS = 20
+MOST_ITEMS, LONGEST = 10, 280  # of a list, and letters of anything else, in a cell
 CELL = "padding:2px 6px;text-align:center;"
 HEAD = "padding:2px 6px;font-weight:600;"
 
 
 def text(value: object) -> str:
     """Anything as text that no browser takes for markup."""
-    return html.escape(f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value))
+    return html.escape(_said(value))
+
+
+def _said(value: object) -> str:
+    """In as many letters as a cell of a table should have."""
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:.4g}"
+        case list() | tuple():
+            more = [f"... {len(value) - MOST_ITEMS} more"] if len(value) > MOST_ITEMS else []
+            return ", ".join([*map(_said, value[:MOST_ITEMS]), *more])
+        case _:
+            said = str(value)
+            return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}\u2026"
 
 
 def facts(title: str, told: Mapping[str, object]) -> str:

@@ -104,9 +104,10 @@ class Models(Bound[M]):
         return await self._service.save(call, Path(target))
 
     @operation
-    async def delete(self, model: str | Model[M]) -> None:
-        """Delete a version, by its id, that no alias points at."""
-        await self._service.ask(Call("DELETE", _path(id_of(model))))
+    async def delete(self, model: str | Model[M], *, force: bool = False) -> None:
+        """Delete a version, by its id, that no alias points at; by force also decisions that nothing was made of."""
+        params = (("force", "true"),) if force else ()
+        await self._service.ask(Call("DELETE", _path(id_of(model)), params=params))
 
 
 def _path(model: str) -> str:

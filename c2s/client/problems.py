@@ -99,7 +99,9 @@ class BadRequest(Problem):
 
 
 class Unauthorized(Problem):
-    """401: the key is missing, wrong, expired or revoked."""
+    """401: the key is missing, wrong, expired or revoked; `advice` tells where one was looked for."""
+
+    advice = ""
 
 
 class Forbidden(Problem):

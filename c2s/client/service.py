@@ -39,6 +39,7 @@ class Service:
     wire: Wire
     blocks: bool
     patience: Patience = Patience()
+    advice: str = ""  # for who is not known there
 
     async def ask(self, call: Call) -> Answer:
         """The answer to a call."""
@@ -58,9 +59,17 @@ class Service:
             if answer.status < BROKEN:
                 return answer
             if last or not self._worth_waiting(call, answer):
-                raise problems.of(answer)
+                raise self._refusal(answer)
             await self.wire.pause(_backoff(attempt) if answer.retry_after is None else answer.retry_after)
         raise AssertionError("the last attempt returns or raises")
+
+    def _refusal(self, answer: Answer) -> problems.Problem:
+        """The problem in an answer; a stranger is told where a key was looked for."""
+        problem = problems.of(answer)
+        if isinstance(problem, problems.Unauthorized) and self.advice:
+            problem.advice = self.advice
+            problem.add_note(self.advice)  # tracebacks and notebooks show it
+        return problem
 
     def _worth_waiting(self, call: Call, answer: Answer) -> bool:
         """Whether to come back: a day's quota is not waited for, and 5xx of a gateway may hide a deed."""
@@ -142,7 +151,7 @@ class Service:
             if stream.answer.status == GONE:
                 raise Over
             if stream.answer.status >= BROKEN:
-                raise problems.of(stream.answer)
+                raise self._refusal(stream.answer)
             async with contextlib.aclosing(_frames(stream.lines(), until)) as frames:
                 async for event in frames:
                     yield event

@@ -21,6 +21,7 @@ ADVICE = {
     "job_ended": "c2s job get ID tells how it ended",
     "model_in_use": "move the alias first: c2s model promote OTHER --alias ALIAS",
     "model_not_exported": "run c2s export on the model's folder where the service runs",
+    "model_reviewed": "make a dataset of what was decided first: c2s issues dataset JOB",
     "no_earlier_version": "c2s model ls --name NAME shows what there is; promote one of them",
     "not_estimated": "c2s job get ID tells how the job ended; c2s job retry ID tries again",
     "not_estimated_yet": "the matrix exists after stage 1: c2s job watch ID",
@@ -85,7 +86,9 @@ def _where(fault: Any) -> str:
 def advice(exc: errors.C2SError) -> str | None:
     """What to do about it, where we know."""
     if isinstance(exc, problems.Unreachable):
-        return "is the service up? c2s up starts one here; C2S_URL names one elsewhere"
+        return "is the service up? c2s up starts one here; C2S_URL names one elsewhere, C2S_HOME the folder of one here"
+    if isinstance(exc, problems.Unauthorized) and exc.advice:
+        return exc.advice
     if isinstance(exc, problems.Problem) and exc.retry_after is not None and exc.code not in ADVICE:
         return f"try again in {exc.retry_after:.0f} s"
     inner = (fault.get("code") for fault in getattr(exc, "faults", ()))

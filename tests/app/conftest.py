@@ -66,11 +66,11 @@ class Service:
         given = {"Authorization": f"Bearer {secret}"} if secret else {}
         return httpx.Client(base_url=self.address, headers=given | headers, timeout=PATIENCE)
 
-    def claim(self):
+    def claim(self, owner="test"):
         """Take the next job as a worker would."""
         with self.database.begin() as tx:
             return claims.claim(
-                tx, owner="test", tasks=("train", "ingest", "predict"), lease=600, crash_limit=3
+                tx, owner=owner, tasks=("train", "ingest", "predict"), lease=600, crash_limit=3
             )
 
     def beat(self, held, *news, progress=None):

@@ -62,13 +62,6 @@ def test_shades_darken_with_the_probability():
     assert len(set(shades)) == 11
 
 
-def test_curves_take_lines_of_any_length_and_values_that_are_none():
-    found = charts.curves({"a": [0.1, float("nan"), 0.3], "b": [0.2]}, title="c")
-    lines = [shape for shape in found.shapes if isinstance(shape, drawings.Line) and shape.width == 2.0]
-    assert [len(line.points) for line in lines] == [2, 1]
-    assert charts.curves({}, title="nothing yet").shapes
-
-
 def test_a_cell_tells_its_value_and_interval_to_pages_that_ask():
     ends = np.stack([np.full((2, 2), 0.25), np.full((2, 2), 0.75)], axis=-1)
     names = ["a", "b"]
@@ -79,13 +72,3 @@ def test_a_cell_tells_its_value_and_interval_to_pages_that_ask():
     assert marks[0, 1].said == "true a, given b: 30.0 % (95 % interval 25.0 to 75.0 %)"
     assert (marks[0, 1].kind, marks[0, 0].kind) == ("heat-wrong", "heat-right")
     assert marks[0, 0].strength > marks[0, 1].strength
-
-
-def test_curves_may_start_anywhere_and_a_single_point_is_a_dot():
-    found = charts.curves({"a": [(5, 0.1), (9, 0.3)], "b": [(7, 0.2)]}, title="c")
-    assert [shape.text for shape in found.shapes if isinstance(shape, drawings.Text)][-2:] == [
-        "a 0.300",
-        "b 0.200",
-    ]
-    dots = [shape for shape in found.shapes if isinstance(shape, drawings.Box)]
-    assert [dot.mark.kind for dot in dots] == ["dot line-1"]

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+PATIENCE = 60_000  # milliseconds; a machine may have much else to do
+READY = "html[data-ready]"  # before, nothing on a page listens to keys or the mouse
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 

@@ -1,10 +1,8 @@
 """The dashboard in a browser: a service with a worker, and a page that is logged in."""
 
 import pytest
-from chromium import chromium
+from chromium import PATIENCE, chromium
 from service import TOKEN, Service
-
-PATIENCE = 60_000  # milliseconds; a machine may have much else to do
 
 
 @pytest.fixture(scope="module")

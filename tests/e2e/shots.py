@@ -79,13 +79,14 @@ def fill(service, epochs=8):
     }
     first = job({"dataset_id": sets["digits"], "name": "digits", **few})
     second = job({"dataset_id": sets["digits"], "name": "digits", "method": "forward", **few})
+    auto = job({"dataset_id": sets["blobs"], "name": "auto", "method": "auto", **few})
     wide = job(spec(sets["hundred"], epochs=(6, 2)))
     irises = job({"dataset_id": sets["irises"], "name": "irises", **few})
     reviews = job({"dataset_id": sets["reviews"], "name": "reviews", **few})
     vectors = job(spec(sets["blobs"], epochs=(3, 3), name="blobs"))
     stopped = job(spec(sets["blobs"], name="stopped"))
     http.post(f"/jobs/{stopped}/cancel")
-    for one in (first, second, wide, irises, reviews, vectors):
+    for one in (first, second, auto, wide, irises, reviews, vectors):
         service.wait(one, {"succeeded"}, seconds=600)
     running = job(spec(sets["blobs"], epochs=(300, 4000), name="long"))
     chosen = {"model_id": model(first)}
@@ -98,6 +99,7 @@ def fill(service, epochs=8):
         "dataset-table": f"/ui/datasets/{sets['irises']}", "dataset-text": f"/ui/datasets/{sets['reviews']}",
         "dataset-vectors": f"/ui/datasets/{sets['blobs']}", "dataset-100": f"/ui/datasets/{sets['hundred']}",
         "new": f"/ui/new?dataset={sets['digits']}", "jobs": "/ui/jobs", "job": f"/ui/jobs/{first}",
+        "job-auto": f"/ui/jobs/{auto}",
         "job-running": f"/ui/jobs/{running}", "job-queued": f"/ui/jobs/{queued}", "job-100": f"/ui/jobs/{wide}",
         "job-cancelled": f"/ui/jobs/{stopped}", "review": f"/ui/jobs/{first}/review",
         "compare": f"/ui/compare?job={first}&job={second}", "compare-none": "/ui/compare",

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from chromium import READY
 from service import rows, spec
 
 pytestmark = pytest.mark.timeout(600)
@@ -41,7 +42,7 @@ def test_the_first_job_by_clicks_alone_from_the_sample_to_the_playground(page, s
     page.keyboard.press("ArrowRight")
     assert re.fullmatch(r"true 0, given 1: .* %( \(95 % interval .*\))?", page.inner_text("#cell"))
     page.click("text=Try the model")
-    page.wait_for_selector("#draw")
+    page.wait_for_selector(f"{READY} #draw")  # a link brought the page: the mouse is heard when it is ready
     box = page.locator("#draw").bounding_box()
     page.mouse.move(box["x"] + 110, box["y"] + 30)
     page.mouse.down()
@@ -50,6 +51,26 @@ def test_the_first_job_by_clicks_alone_from_the_sample_to_the_playground(page, s
     page.wait_for_selector("#posterior tr")
     assert page.locator("#posterior tr").count() == 10
     assert page.locator("#posterior rect").count() == 20
+
+
+def test_a_keyboard_reaches_the_content_first_and_then_a_new_job(page, service, trained):
+    dataset = service.job(trained[0])["dataset_id"]
+    page.goto(f"{service.client.base_url}/ui/new?dataset={dataset}")
+    page.wait_for_selector("#forecast .advice")
+    page.keyboard.press("Tab")
+    assert page.inner_text(":focus") == "Skip to content"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("main:focus")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.innerText") == "Start the job":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/jobs/job_*")
+    page.wait_for_selector(f"{READY} #cancel")
+    page.focus("#cancel")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".state.cancelled")
 
 
 def test_names_full_of_markup_stay_text(page, service, trained):

@@ -194,7 +194,7 @@ def test_a_page_outlives_the_api_and_sees_the_job_end(page, service):
 def test_what_has_the_focus_keeps_it_while_the_page_follows_its_job(page, service):
     job = service.submit(service.dataset(name="followed"), epochs=(3000, 3000))
     page.goto(f"{service.client.base_url}/ui/jobs/{job}")
-    page.wait_for_selector(".bar progress")
+    page.wait_for_selector(".bar:has-text(' left') progress")  # with how long it will still take
     page.focus("#cancel")
     before = page.inner_text(".bar")
     page.wait_for_function("(before) => document.querySelector('.bar').innerText !== before", arg=before)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -47,7 +48,7 @@ class Up:
             assert line, f"c2s up ended: {said}"
             said += line
         address, token = re.search(r"(http://[^/]+)/\?token=(\S+)", said).groups()
-        self.token = token
+        self.said, self.token = said, token
         self.client = httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
     def command(self, *arguments):
@@ -158,7 +159,44 @@ def test_a_second_start_is_refused_and_down_stops_the_first(up):
     assert "runs already at http://127.0.0.1:" in second.stderr
     assert up.command("down").stdout == "c2s has stopped\n"
     assert up.process.wait(30) == 0
-    assert up.command("down").stdout == "c2s is not running\n"
+    again = up.command("down")
+    assert (again.returncode, again.stdout) == (3, "")
+    assert again.stderr == f"c2s: c2s is not running in {up.home}\n"
+
+
+def test_a_worker_with_nothing_to_do_is_listed_until_it_ends(up):
+    def listed():
+        return up.client.get("/workers").json()["data"]
+
+    until(lambda: [one["state"] for one in listed()] == ["idle"])
+    (first,) = listed()
+    (process,) = [one for one in up.processes("-m worker --parent") if one.pid == first["process"]]
+    process.kill()
+    until(lambda: [one["id"] for one in listed()] not in ([], [first["id"]]))  # started again
+    assert [one["state"] for one in listed()] == ["idle"], "the dead one is not told of"
+    assert up.command("down").returncode == 0
+    with contextlib.closing(sqlite3.connect(up.home / "c2s.sqlite3")) as database:
+        assert database.execute("SELECT count(*) FROM workers").fetchall() == [(0,)]
+
+
+def test_commands_with_another_home_are_told_so_and_with_the_printed_line_they_find_the_service(up, tmp_path):
+    up.env["C2S_HOME"], home = str(tmp_path / "elsewhere"), up.home
+    found = up.command("down")
+    assert found.returncode == 3
+    assert (
+        f"not running in {tmp_path / 'elsewhere'}, but one with another home answers at http://"
+        in found.stderr
+    )
+    assert up.process.poll() is None
+    up.env["C2S_URL"] = str(up.client.base_url).rstrip("/")
+    refused = up.command("job", "ls")
+    assert refused.returncode == 6
+    assert "C2S_HOME names a service's folder" in refused.stderr
+    del up.env["C2S_URL"]
+    line = re.search(r"export C2S_HOME=(\S+)", up.said).group(1)
+    assert line == str(home)
+    up.env["C2S_HOME"] = line
+    assert up.command("job", "ls").returncode == 0
 
 
 def test_the_doctor_finds_and_removes_orphans(up):

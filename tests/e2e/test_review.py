@@ -4,10 +4,10 @@ import json
 import random
 
 import pytest
-from chromium import chromium
+from chromium import PATIENCE, READY, chromium
 from service import TOKEN, Service, spec
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 MARKUP = "<img src=x onerror=alert(1)>"
 WORDS = {
     "good": "fine nice great lovely",
@@ -45,7 +45,7 @@ def stranger(browser, service):
     """A page of somebody who is not logged in; no script may fail on it, and nothing be refused by its policy."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     found = context.new_page()
-    found.set_default_timeout(20_000)
+    found.set_default_timeout(PATIENCE)
     faults = []
     found.on("pageerror", lambda error: faults.append(str(error)))
     found.on("console", lambda said: faults.append(said.text) if "Security Policy" in said.text else None)
@@ -96,7 +96,8 @@ def test_labels_are_reviewed_by_keyboard_and_become_a_dataset_and_a_job(page, se
     assert page.inner_text("#count") == f"0 of {total} reviewed"
     assert MARKUP in page.locator(".card .text").first.inner_text()  # the row itself, as text
     assert page.locator("img[src=x]").count() == 0
-    page.keyboard.press("a")  # the first row has the focus
+    page.wait_for_selector(".card:focus")  # the first row
+    page.keyboard.press("a")
     page.keyboard.press("k")
     page.keyboard.press("r")
     page.keyboard.type("odd")
@@ -137,6 +138,7 @@ def test_labels_are_reviewed_by_keyboard_and_become_a_dataset_and_a_job(page, se
 def test_a_broken_connection_loses_no_decision_and_is_told(page, service, job):
     page.goto(f"{service.client.base_url}/ui/jobs/{job}/review")
     page.route("**/decisions", lambda route: route.abort())
+    page.wait_for_selector(".card:focus")
     page.keyboard.press("a")
     page.keyboard.press("a")
     page.wait_for_selector("#saved.fail:text('2 not saved yet')")
@@ -154,6 +156,7 @@ def test_a_broken_connection_loses_no_decision_and_is_told(page, service, job):
     page.reload()
     assert page.inner_text("#count").startswith("2 of ")
     page.route("**/decisions", lambda route: route.fulfill(status=422, json={"detail": "it was refused"}))
+    page.wait_for_selector(".card:focus")
     page.keyboard.press("k")
     page.wait_for_selector("#said:text('it was refused')")
     assert page.inner_text("#count").startswith("2 of ")  # as it is in the service
@@ -163,6 +166,7 @@ def test_a_stranger_logs_in_and_gets_the_page_that_was_asked_for(stranger, servi
     asked = f"{service.client.base_url}/ui/jobs/{job}/review?rows=undecided"
     stranger.goto(asked)
     assert stranger.inner_text("h1") == "Log in"
+    stranger.wait_for_selector(f"{READY} #login-key:focus")
     for wrong, said in (("wrong", "wrong, expired or revoked"), ("ключ", "neither spaces nor letters")):
         stranger.keyboard.type(wrong)  # the field has the focus
         stranger.keyboard.press("Enter")
@@ -204,6 +208,7 @@ def test_a_hundred_classes_fit_a_phone_and_one_of_them_is_found_by_typing(page, 
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{service.client.base_url}/ui/jobs/{job}/review")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.wait_for_selector(".card:focus")
     page.keyboard.press("r")
     page.keyboard.type("77")
     assert page.locator("#relabel-to option").all_inner_texts() == ["77"]

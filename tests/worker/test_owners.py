@@ -3,11 +3,15 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 import workers
+from sqlalchemy import select, text
 
 from app.core import claims
+from app.core import workers as workers_seen
+from app.core.ownership import Worker
 from app.core.tables import Job
 from worker import bell, owners
 
@@ -91,3 +95,49 @@ def test_a_job_of_the_living_or_of_strangers_is_left_alone(ringing):
         assert home.look(held.job_id).lease_until == before
         with home.db.begin() as tx:
             tx.query(Job).filter(Job.id == held.job_id).update({"owner": None})
+
+
+def known(home):
+    with home.db.read() as tx:
+        return list(tx.scalars(select(Worker)))
+
+
+def test_a_worker_tells_that_it_is_there_although_it_has_nothing_to_do(ringing, monkeypatch):
+    home, looking = ringing
+    looking.look()
+    (told,) = known(home)
+    assert told.owner == owners.me()
+    looking.look()
+    assert known(home)[0].seen_at == told.seen_at, "seldom: a write at every look would wake the disk"
+    monkeypatch.setattr(looking, "_due", time.monotonic())
+    looking.look()
+    (again,) = known(home)
+    assert again.seen_at > told.seen_at
+    assert again.created_at == told.created_at
+
+
+def test_a_worker_forgets_those_that_died_here_and_no_others(ringing):
+    home, looking = ringing
+    facts = {"processes": [], "device": "auto", "slots": 1, "version": "0"}
+    strange = "other-host:boot:pid-1:11:1"
+    with home.db.begin() as tx:
+        workers_seen.beat(tx, "wrk_dead", elsewhere(start="1"), facts)
+        workers_seen.beat(tx, "wrk_strange", strange, facts)
+    looking.look()
+    assert {one.owner for one in known(home)} == {strange, owners.me()}
+
+
+def test_a_worker_that_stops_takes_its_row_with_it(ringing):
+    home, looking = ringing
+    looking.look()
+    looking.stop()
+    looking.run()
+    assert known(home) == []
+
+
+def test_jobs_are_looked_for_where_no_row_of_a_worker_can_be_written(ringing):
+    home, looking = ringing
+    home.job(home.dataset(workers.rows()))
+    with home.db.begin() as tx:
+        tx.execute(text("DROP TABLE workers"))  # as before its migration
+    assert looking.look() == 1

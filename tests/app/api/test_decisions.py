@@ -122,6 +122,30 @@ def test_a_decision_that_makes_no_sense_is_told_by_its_place_and_keeps_nothing(s
     assert shared.http.get(f"{job}/decisions").json()["data"] == []
 
 
+def test_a_model_is_not_deleted_under_decisions_that_nothing_was_made_of(service, review):
+    job = review(service)
+    model = "/models/" + service.http.get(job).json()["model_id"]
+    decide(service, job, ("0", "keep"), ("1", "keep"))
+    refused = service.http.delete(model)
+    assert (refused.status_code, refused.json()["code"]) == (409, "model_reviewed")
+    assert "2 labels" in refused.json()["detail"]
+    assert service.http.get(f"{job}/corrected").status_code == 200
+    assert service.http.post(f"{job}/corrected-dataset", json={}).status_code == 201
+    decide(service, job, ("2", "keep"))
+    assert service.http.delete(model).status_code == 409, "one decision came later"
+    decide(service, job, ("2", "undecided"))
+    assert service.http.delete(model).status_code == 204
+    assert service.http.get(f"{job}/decisions").json()["code"] == "not_estimated"
+
+
+def test_a_model_under_decisions_is_deleted_by_force(service, review):
+    job = review(service)
+    model = "/models/" + service.http.get(job).json()["model_id"]
+    decide(service, job, ("0", "keep"))
+    assert service.http.delete(model, params={"force": "true"}).status_code == 204
+    assert service.http.get(f"{job}/issues").status_code == 404
+
+
 def test_a_job_without_judged_labels_has_none_to_decide_on(shared, csv_file):
     made = f"/jobs/{shared.job(shared.upload(csv_file)['id'])['id']}"
     for answer in (decide(shared, made, ("0", "keep")), shared.http.get(f"{made}/decisions")):

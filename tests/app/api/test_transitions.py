@@ -96,3 +96,19 @@ def test_the_curves_of_a_job_are_a_picture(service, csv_file):
         answer = service.http.get(f"/jobs/{job['id']}/metrics?format={form}")
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, kind)
     assert len(service.http.get(f"/jobs/{job['id']}/metrics").json()["data"]) == 2
+
+
+def test_the_picture_of_curves_leaves_out_the_folds_of_stage_1(service, csv_file):
+    job = service.job(service.upload(csv_file)["id"])
+    held = service.claim()
+    told = [
+        {"phase": "stage1", "step": step, "epoch": 1, "epochs": 2, "metrics": {"loss": 0.5}}
+        for step in ("fold-1", "fold-2", "stage1", "stage2-forward-elr")
+    ]
+    service.beat(held, *[("epoch", data) for data in told])
+    drawn = service.http.get(f"/jobs/{job['id']}/metrics?format=svg&metric=loss").text
+    assert "fold-" not in drawn
+    assert "stage1 0.500" in drawn
+    assert "stage2-forward-elr 0.500" in drawn
+    assert "loss on the training rows" in drawn
+    assert len(service.http.get(f"/jobs/{job['id']}/metrics").json()["data"]) == 4

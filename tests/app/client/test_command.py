@@ -323,7 +323,14 @@ def test_ctrl_c_on_a_watch_leaves_the_job_running_and_says_so(told, shared, data
     shared.beat(held, ("phase", {"phase": "stage1"}))
     env = os.environ | {"C2S_URL": shared.address, "C2S_TOKEN": TOKEN}
     with said.open("wb") as file:
-        watching = subprocess.Popen([sys.executable, "-m", "app", "job", "watch", job], env=env, stderr=file)
+        watching = subprocess.Popen(
+            [sys.executable, "-m", "app", "job", "watch", job],
+            env=env,
+            stderr=file,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # tests in the background ignore it
+        )
     deadline = time.monotonic() + 60
     while "stage1" not in said.read_text():
         assert watching.poll() is None, said.read_text()

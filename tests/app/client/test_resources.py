@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import c2s
-from app.core.settings import Settings
-from c2s.client import datasets, jobs, keys, models, predictions, problems
+from c2s.client import datasets, jobs, keys, models, predictions, problems, workers
 
 SCHEMAS = {
     "DatasetOut": datasets.Dataset,
@@ -18,6 +17,7 @@ SCHEMAS = {
     "ModelOut": models.Model,
     "PredictionsOut": predictions.Batch,
     "NewKey": keys.Key,
+    "WorkerOut": workers.Worker,
 }
 
 
@@ -218,26 +218,6 @@ def test_predictions_for_a_file_are_a_job(client, published, tmp_path):
     batch.delete()
     with pytest.raises(problems.Unusable):
         client.predictions.create(model)
-
-
-def test_the_address_is_found_as_the_service_leaves_it(shared, monkeypatch, tmp_path):
-    monkeypatch.setenv("C2S_HOME", str(tmp_path))
-    for name in ("C2S_URL", "C2S_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "lock").write_text(f"123 {shared.address}\n")
-    (tmp_path / "token").write_text("t" * 32)
-    with c2s.Client() as found:
-        assert found.url == shared.address
-        assert next(found.datasets.list()).state == "ready"
-    monkeypatch.setenv("C2S_URL", "http://elsewhere.example")
-    with c2s.Client() as elsewhere:
-        assert (
-            "Authorization" not in elsewhere._service.wire._http.headers
-        )  # the token of this machine stays here
-    (tmp_path / "lock").unlink()
-    monkeypatch.delenv("C2S_URL")
-    with c2s.Client() as default:
-        assert default.url == f"http://127.0.0.1:{Settings.model_fields['port'].default}"
 
 
 @pytest.mark.parametrize("rule", ["cut", 503])

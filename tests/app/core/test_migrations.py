@@ -59,6 +59,27 @@ def test_what_was_there_before_projects_is_the_default_project_s(url):
     engine.dispose()
 
 
+def test_workers_come_with_their_revision_and_go_with_it_and_jobs_stay(url):
+    schema.upgrade(url, "0006")
+    assert "workers" not in names(url)
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO datasets (id, name, state, options, bytes, source_sha256, created_at)"
+            " VALUES ('ds_1', 'old', 'ready', '{}', 1, '', 1)"
+        )
+    schema.upgrade(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO workers (id, owner, facts, created_at, seen_at) VALUES ('wrk_1', 'h:1:2', '{}', 1, 1)"
+        )
+    schema.downgrade(url, "0006")
+    assert "workers" not in names(url)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT name FROM datasets").scalars().all() == ["old"]
+    engine.dispose()
+
+
 def test_a_schema_that_is_there_is_left_alone(url):
     schema.upgrade(url)
     schema.upgrade(url)

@@ -1,13 +1,14 @@
 """Charts on pages: the library's drawings by classes, escaped, small where there are many classes."""
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.ui import charts
 from c2s import charts as definitions
-from c2s import noise
+from c2s import curves, members, noise
 from c2s.drawings import Text
 
 SIDES = ("true", "given")
@@ -47,3 +48,20 @@ def test_curves_carry_a_class_each_and_nothing_is_drawn_of_nothing():
     assert all(f"line line-{k}" in drawn for k in range(3))
     assert 'aria-label="Loss: line 0 0.000, line 1 0.200, line 2 0.400"' in drawn
     assert charts.curves([], "Loss") == charts.curves([charts.Line("none", [])], "Loss") == ""
+
+
+def test_three_narrow_pictures_fit_side_by_side_with_letters_of_their_own_size():
+    names = ["stage1", *(f"stage2-{member.name}" for member in members.EVERY)]
+    tree = parsed(
+        charts.curves([charts.Line(name, [(1, 0.1), (2, 0.2)]) for name in names], "Loss", narrow=True)
+    )
+    assert int(tree.get("width")) * 3 + 2 * 32 <= 72 * 16 + 100  # scaled down by less than a tenth
+    assert tree.get("class") == "curves narrow"
+    assert [text.text for text in tree.iter("text")][-6:] == [f"{name} 0.200" for name in names]
+
+
+def test_the_style_sheet_colours_every_line_that_a_chart_may_have():
+    sheet = (Path(charts.__file__).parent / "static/style.css").read_text()
+    for place in range(len(curves.PALETTE)):
+        assert f".line-{place} {{ stroke: var(--" in sheet
+        assert f".dot.line-{place} {{ fill: var(--" in sheet

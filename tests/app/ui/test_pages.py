@@ -1,7 +1,10 @@
 """What the pages tell: rows of a dataset, the log of a job, jobs side by side, aliases, the queue."""
 
+import html
+
 import pytest
 
+from app.core import workers
 from app.ui import words
 
 TABLE = "size,colour,y\n" + "".join(f"{i},{'red' if i % 2 else ''},{'ab'[i % 2]}\n" for i in range(20))
@@ -64,6 +67,35 @@ def test_the_matrix_is_a_table_too_with_its_intervals(shared, browser, published
         assert f"{words.percent(low)} to {words.percent(high)}" in text
 
 
+def test_a_job_s_page_tells_the_whole_noise_report(shared, browser, published):
+    _, job = published("vectors")
+    found = shared.http.get(f"/jobs/{job}/transition").json()
+    text = html.unescape(browser.get(f"/ui/jobs/{job}").text)
+    rates, pairs = found["noise_rate"], found["similarity"]
+    assert f"<strong>{words.percent(rates['class'])}</strong> of the class labels are wrong" in text
+    assert f"<strong>{words.percent(rates['similarity'])}</strong> of the pairwise labels" in text
+    assert ("Pairs are cleaner" in text) == found["reduces_noise"]
+    assert all(f'<td class="num">{words.percent(value)}</td>' in text for value in pairs.values())
+    assert all(text.count(f'<p class="warn">{said}</p>') == 1 for said in found["learnability"]["warnings"])
+    assert f"Advice: {found['advice']['method']}." in text
+    assert found["advice"]["reason"] in text
+    by_class = text[text.index("<caption>By class</caption>") :]
+    for one in found["per_class"]:
+        start = by_class.index(f'<th scope="row">{one["class"]}</th>')
+        assert words.percent(one["noise_rate"]) in by_class[start : start + 200]
+    if found["interval"]:
+        low, high = found["interval"]["matrix"][0][1]
+        assert f"(95 % interval {100 * low:.1f} to {100 * high:.1f} %)</title>" in text
+
+
+def test_the_overview_shows_datasets_jobs_and_models_at_a_glance(shared, browser, published):
+    model, job = published("vectors", fresh=True)
+    dataset = shared.http.get(f"/jobs/{job}").json()["dataset_id"]
+    text = browser.get("/").text
+    for address in (f"/ui/datasets/{dataset}", f"/ui/jobs/{job}", f"/ui/models/{model}"):
+        assert f'href="{address}"' in text
+
+
 def test_jobs_are_compared_by_the_worth_of_their_classifiers(shared, browser, published):
     jobs = [published("vectors")[1], published("tabular")[1]]
     text = browser.get("/ui/compare", params={"job": jobs}).text
@@ -109,6 +141,20 @@ def test_an_admin_sees_the_queue_the_workers_and_what_waits(shared, browser):
     assert '<td class="num">7</td>' in text
     shared.end(held)
     shared.end(shared.claim())
+
+
+def test_an_admin_sees_workers_that_are_free(shared, browser):
+    facts = {"processes": [8], "device": "auto", "slots": 2, "version": "0.1.0"}
+    with shared.database.begin() as tx:
+        workers.beat(tx, "wrk_" + "1" * 26, "quiet-host:boot:pid-1:7:456", facts)
+    text = browser.get("/ui/admin").text
+    assert "quiet-host, process 7" in text
+    assert " s ago</td>" in text
+    assert '<span class="state idle">idle</span>' in text
+    assert "leaves no trace" not in text
+    with shared.database.begin() as tx:
+        workers.leave(tx, "wrk_" + "1" * 26)
+    assert "No worker is known" in browser.get("/ui/admin").text
 
 
 @pytest.mark.parametrize(

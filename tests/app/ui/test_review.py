@@ -57,6 +57,19 @@ def test_what_was_decided_is_there_when_the_page_comes_again(shared, browser, pu
     assert {(card["given"], card["suggested"]) for card in some} == {tuple(pair.values())}
 
 
+def test_a_model_s_page_says_which_decisions_its_deletion_would_lose(shared, browser, published):
+    model, job = published("vectors", fresh=True)[:2]
+    button = f'data-call="DELETE /models/{model}"'
+    assert button in browser.get(f"/ui/models/{model}", headers=HTML).text
+    body = {"decisions": [{"id": "0", "decision": "keep"}]}
+    assert shared.http.post(f"/jobs/{job}/decisions", json=body).status_code == 200
+    text = browser.get(f"/ui/models/{model}", headers=HTML).text
+    assert f'data-call="DELETE /models/{model}?force=true"' in text
+    assert "1 decisions on labels that no dataset was made of" in text
+    assert shared.http.post(f"/jobs/{job}/corrected-dataset", json={}).status_code == 201
+    assert button in browser.get(f"/ui/models/{model}", headers=HTML).text
+
+
 def test_a_deleted_dataset_leaves_labels_without_rows_and_no_way_to_a_new_one(shared, browser, published):
     job = published("tabular", fresh=True)[1]
     dataset = shared.http.get(f"/jobs/{job}").json()["dataset_id"]

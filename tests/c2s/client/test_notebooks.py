@@ -2,13 +2,25 @@
 
 import re
 import sys
+import traceback
 import types
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from c2s.client import frames, markup, problems, progress, records, transitions
+from c2s.client import (
+    calls,
+    datasets,
+    frames,
+    markup,
+    problems,
+    progress,
+    records,
+    service,
+    transitions,
+    workers,
+)
 
 NASTY = '<script>alert("x")</script>&\'"'
 
@@ -67,6 +79,32 @@ def test_rows_are_a_table_of_the_first_of_them():
     assert "30 more rows" in shown.text
     assert (len(found), found[3]["row"], len(found[:5])) == (50, 3, 5)
     assert found.to_arrow().num_rows == 50
+
+
+def test_cells_stay_small_whatever_they_hold():
+    long = frames.Rows([{"probabilities": [1 / 3] * 100, "said": "x" * 5000, "none": []}])._repr_html_()
+    assert len(long) < 1000
+    assert "0.3333, 0.3333" in long
+    assert "... 90 more" in long
+    assert Tags(markup.facts("t", {"classes": [NASTY, "b"]})).text[-1] == f"{NASTY}, b"
+
+
+def test_datasets_and_workers_show_themselves():
+    raw = {"id": "ds_1", "name": NASTY, "state": "ready", "rows": 60, "classes": ["a", NASTY]}
+    shown = Tags(datasets.Dataset(None, raw)._repr_html_())
+    assert "script" not in shown.tags
+    assert {"ds_1", NASTY, "60", f"a, {NASTY}"} <= set(shown.text)
+    worker = Tags(workers.Worker(None, {"id": "wrk_1", "host": NASTY, "jobs": []})._repr_html_())
+    assert NASTY in worker.text
+
+
+def test_an_error_of_a_cell_ends_with_what_to_do():
+    answer = calls.Answer(401, {}, b'{"code": "unauthorized", "detail": "send a key"}')
+    problem = service.Service(None, True, advice="look there")._refusal(answer)
+    assert traceback.format_exception(problem)[-2:] == [
+        "c2s.client.problems.Unauthorized: unauthorized: send a key\n",
+        "look there\n",
+    ]
 
 
 def test_frames_need_pandas_and_say_so(monkeypatch):
