@@ -19,10 +19,10 @@ SHOWN = 50
 
 
 @router.get("")
-def show(request: Request, database: deps.Db, whole: deps.All) -> Response:
+def show(request: Request, database: deps.Db, busy: workers.Busy) -> Response:
     census: Census = request.app.state.census
     count = census.count() or Count({}, {})
-    known = workers.index(whole, deps.Cursor(limit=100)).data
+    known = workers.index(database, busy, deps.Cursor(limit=100)).data
     return rendering.page(
         request,
         "admin.html",

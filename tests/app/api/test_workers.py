@@ -54,6 +54,18 @@ def test_a_worker_is_busy_with_the_jobs_that_its_processes_hold(service, told, c
     assert {one["state"] for one in listed(service)} == {"idle"}
 
 
+def test_a_worker_that_is_busy_for_another_project_is_busy_and_its_job_is_not_named(service, told, csv_file):
+    told()
+    job = service.job(service.upload(csv_file)["id"])["id"]
+    service.claim(owner=f"{PLACE}:12:99")
+    admin = service.key("admin", project_id=service.project())["secret"]
+    with service.client(admin) as stranger:
+        answer = stranger.get("/workers")
+    assert [one["state"] for one in answer.json()["data"]] == ["busy"]
+    assert answer.json()["data"][0]["jobs"] == []
+    assert job not in answer.text
+
+
 def test_a_worker_that_falls_silent_is_called_so_and_in_the_end_forgotten(service, told):
     name = told()
     silence(service, name, workers.SILENT_SECONDS + 1)
