@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from c2s import errors
+from c2s import cells, errors
 from c2s.commands import remote
 from c2s.commands.predict import folder_of
 
@@ -94,8 +94,9 @@ def run_show(chosen: argparse.Namespace) -> None:
 
 def write_csv(found: Found, file: TextIO) -> None:
     """T_c under its classes."""
-    lines = [[name, *row] for name, row in zip(found.classes, found.raw["matrix"], strict=True)]
-    csv.writer(file, lineterminator="\n").writerows([["true \\ given", *found.classes], *lines])
+    names = [cells.harmless(name) for name in found.classes]
+    lines = [[name, *row] for name, row in zip(names, found.raw["matrix"], strict=True)]
+    csv.writer(file, lineterminator="\n").writerows([["true \\ given", *names], *lines])
 
 
 def _show(found: Found) -> None:
