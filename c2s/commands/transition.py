@@ -78,7 +78,7 @@ def find(chosen: argparse.Namespace, what: str) -> Found:
     with remote.client(chosen) as client:
         job_id = what if what.startswith("job_") else client.models.get(what).job_id
         told = client.jobs.get(job_id).transition()
-    return Found(told.classes, told.raw, told.warnings)
+    return Found(told.classes, told.raw, list(dict.fromkeys([*told.warnings, *told.raw.get("notes", ())])))
 
 
 def run_show(chosen: argparse.Namespace) -> None:
