@@ -15,3 +15,8 @@ def harmless(value: object) -> object:
     if not isinstance(value, str) or not _formula.match(value) or _number.match(value):
         return value
     return f"'{value}"
+
+
+def plain(text: str) -> str:
+    """What a cell was before it was made harmless."""
+    return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text

@@ -40,10 +40,10 @@ def run_ls(chosen: argparse.Namespace) -> None:
         only = False if chosen.undecided else None
         found = reviews.flat(client.jobs.get(chosen.job).issues(chosen.limit, decided=only))
     none = "no label looks wrong"
-    remote.give(chosen, list(found), lambda: [remote.table(map(_shown, found), columns(found), empty=none)])
+    remote.give(chosen, list(found), lambda: [remote.table(map(shown, found), columns(found), empty=none)])
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """Probabilities as people read them."""
     return {
         name: f"{value:.1%}" if name.endswith("probability") and isinstance(value, float) else value

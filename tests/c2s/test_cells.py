@@ -36,3 +36,8 @@ def test_exported_issues_keep_numbers_and_disarm_formulas(tmp_path):
     issues.write(found, tmp_path / "issues.csv", "csv")
     with (tmp_path / "issues.csv").open(newline="") as file:
         assert list(csv.DictReader(file)) == [{"id": "-7", "given": "'=1+1", "suggested": "plain"}]
+
+
+@pytest.mark.parametrize("text", ["=cmd()", "-2", "plain", "'", "'plain", "''=x", "", "@x"])
+def test_a_cell_made_harmless_is_read_as_it_was(text):
+    assert cells.plain(cells.harmless(text)) == text
