@@ -76,5 +76,5 @@ def estimate(found: Design, rows: Rows, right: NDArray[np.bool_]) -> Counted | N
     inside = float((shares**2 * likely * (1 - likely) / seen).sum())
     between = float((shares * (likely - middle) ** 2).sum()) / len(found.stratum)
     worth = middle * (1 - middle) / (inside + between)  # rows drawn at random that would tell as much
-    ends = intervals.wilson(value, worth)
-    return Counted(value, *ends, len(rows), *intervals.halving(len(rows), len(found.stratum)))
+    low, high = (float(end) for end in intervals.wilson(value, worth))
+    return Counted(value, low, high, len(rows), *intervals.halving(len(rows), len(found.stratum)))

@@ -199,7 +199,7 @@ def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, y: estimation.La
     c = len(T_c)
     low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
     rows = transition.clean_priors(T_c, np.bincount(y, minlength=c)) * len(y)  # (c,)
-    least = _wilson(T_c, rows)
+    least = Range(*wilson(T_c, np.maximum(rows, 1.0)[:, None]))  # never empty where nothing was counted
     lower = np.minimum(low[: c * c].reshape(c, c), least.low)
     lower = np.where(lower * rows[:, None] < NOTHING, 0.0, lower)
     matrix = Range(lower, np.maximum(high[: c * c].reshape(c, c), least.high))
@@ -207,19 +207,11 @@ def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, y: estimation.La
     return Intervals(basis, matrix, similarity, Range(low[-2:], high[-2:]))
 
 
-def _wilson(T_c: transition.Matrix, rows: transition.Vector) -> Range:
-    """Wilson's interval of each entry as a share of its class's rows: never empty where nothing was counted."""
-    n = np.maximum(rows, 1.0)[:, None]  # (c, 1)
-    centre = (T_c + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * np.sqrt(T_c * (1 - T_c) / n + Z**2 / (4 * n**2))
-    return Range(np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1))
-
-
-def wilson(p: float, n: float) -> tuple[float, float]:
-    """The interval of a proportion among so many rows."""
-    centre, width = (p + Z**2 / (2 * n)) / (1 + Z**2 / n), Z / (1 + Z**2 / n)
-    half = width * float(np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2)))
-    return max(0.0, centre - half), min(1.0, centre + half)
+def wilson(p: Any, n: Any) -> tuple[Any, Any]:
+    """Wilson's interval of shares among so many rows: of numbers, or of arrays entry by entry."""
+    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
 
 
 def halving(rows: int, most: int) -> tuple[int | None, str | None]:

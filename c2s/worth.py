@@ -29,7 +29,8 @@ class Share(NamedTuple):
 
 def share(right: int, rows: int) -> Share:
     """A counted share with Wilson's interval."""
-    return Share(right / rows, *intervals.wilson(right / rows, rows), rows)
+    low, high = intervals.wilson(right / rows, rows)
+    return Share(right / rows, float(low), float(high), rows)
 
 
 @dataclass(frozen=True)
