@@ -2,7 +2,9 @@
 
 What changes is a small file of arrays: `rows` and `labels` (the class of each in the new numbering), `reviewed` (those
 of them that a person decided), `become` (old class -> new, -1 where none is left), `kept` (new class -> old) and `gold`
-(whether what people decided is kept as gold). Inputs are never read: both folders name the same bytes.
+(whether what people decided is kept as gold). Inputs are never read: both folders name the same bytes. The new folder
+remembers whose each label is (`amended`), so that its jobs neither doubt what people said nor take what a model put
+right for labels as they were given.
 """
 
 import os
@@ -17,7 +19,7 @@ import numpy.typing as npt
 
 from c2s import data, errors, folders
 
-REWRITTEN = ("y.npy", "gold.npy", "rows.arrow")
+REWRITTEN = ("y.npy", "gold.npy", "amended.npy", "rows.arrow")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Changes:
             np.save(part / "y.npy", y, allow_pickle=False)
             if (gold := self._gold(parent / "gold.npy", len(y))) is not None:
                 np.save(part / "gold.npy", gold, allow_pickle=False)
+            np.save(part / "amended.npy", self._amended(parent / "amended.npy", len(y)), allow_pickle=False)
             _name_rows(parent / "rows.arrow", part / "rows.arrow", [str(label) for label in labels], y)
             new = {name: folders.digest(part / name) for name in REWRITTEN if (part / name).exists()}
             sums = dict(sorted((same | new).items()))
@@ -78,9 +81,18 @@ class Changes:
             return None
         gold = np.load(before, allow_pickle=False) if there else np.full(rows, -1, dtype=np.int64)
         gold = np.where(gold < 0, -1, self.become[gold])
-        if self.gold:
-            gold[self.rows[self.reviewed]] = self.labels[self.reviewed]
+        told, labels = self.rows[self.reviewed], self.labels[self.reviewed]
+        said = (
+            np.ones(len(told), dtype=np.bool_) if self.gold else gold[told] >= 0
+        )  # the last word on a row counts
+        gold[told[said]] = labels[said]
         return gold
+
+    def _amended(self, before: Path, rows: int) -> npt.NDArray[np.int8]:
+        """Whose the labels are: as it was known, and of these rows people's or a model's."""
+        amended = np.load(before, allow_pickle=False) if before.exists() else np.zeros(rows, dtype=np.int8)
+        amended[self.rows] = np.where(self.reviewed, data.BY_PERSON, data.BY_MODEL)
+        return amended
 
 
 def _link(before: Path, after: Path) -> None:

@@ -2,7 +2,8 @@
 
 On disk it is a folder that appears whole: `x.npy` (uint8 images, float32 vectors) or `indptr.npy`, `indices.npy`,
 `weights.npy` (bags of terms), `vectors.npy` (word vectors, if the user brought some), `y.npy`, `rows.arrow`
-(the user's row ids and raw labels) and `meta.json`. Arrays are memory-mapped when read.
+(the user's row ids and raw labels), `gold.npy` and `amended.npy` (where people know better) and `meta.json`. Arrays are
+memory-mapped when read.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from c2s import errors, folders, streams
 from c2s.shape import Shape
 
 FORMAT = 1
+BY_PERSON, BY_MODEL = 1, 2  # who made a label what it is; 0: it is as it was given
 Kind = Literal["image", "vectors", "tabular", "text"]
 Label = str | int | float | bool
 Labels = npt.NDArray[np.int64]
@@ -60,6 +62,7 @@ class Dataset:
     encoding: dict[str, Any] = field(default_factory=dict)  # how raw rows became x (see c2s.encoding)
     vectors: npt.NDArray[np.float32] | None = None  # the user's word vectors, one per term
     gold: Labels | None = None  # the true class of rows that somebody looked at; -1 for the others
+    amended: npt.NDArray[np.int8] | None = None  # whose each label is, if some were put right
 
     def __post_init__(self) -> None:
         _check(self)
@@ -159,9 +162,7 @@ def as_inputs(x: npt.ArrayLike) -> tuple[npt.NDArray[Any], Kind]:
             array = np.rint(array * 255).astype(np.uint8)
         return array, "image"
     if array.ndim != 2:
-        raise errors.InvalidDataset(
-            f"rows must be vectors or images, not an array of {array.ndim} dimensions"
-        )
+        raise errors.InvalidDataset(f"rows must be vectors or images, not arrays of {array.ndim} dimensions")
     with np.errstate(over="ignore"):  # what does not fit float32 becomes infinite and is refused by the check
         return array.astype(np.float32), "vectors"
 
@@ -221,7 +222,7 @@ def _arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
         found |= {"indptr": dataset.x.indptr, "indices": dataset.x.indices, "weights": dataset.x.weights}
     else:
         found["x"] = dataset.x
-    more = {"vectors": dataset.vectors, "gold": dataset.gold}
+    more = {"vectors": dataset.vectors, "gold": dataset.gold, "amended": dataset.amended}
     return found | {name: array for name, array in more.items() if array is not None}
 
 
@@ -231,9 +232,7 @@ def load(folder: Path) -> Dataset:
 
     meta = folders.read_json(folder / "meta.json")
     if meta["format"] != FORMAT:
-        raise errors.InvalidDataset(
-            f"dataset format {meta['format']} is not known, this version reads {FORMAT}"
-        )
+        raise errors.InvalidDataset(f"dataset format {meta['format']} is not known, but {FORMAT} is")
     arrays = {
         name.removesuffix(".npy"): np.load(folder / name, mmap_mode="r", allow_pickle=False)
         for name in meta["sha256"]
@@ -246,5 +245,6 @@ def load(folder: Path) -> Dataset:
         x = Bags(arrays["indptr"], arrays["indices"], arrays["weights"], meta["width"])
     rows = pyarrow.feather.read_table(folder / "rows.arrow", columns=["id"])
     ids = tuple(rows["id"].to_pylist())
-    y, more = np.array(arrays["y"]), (arrays.get("vectors"), arrays.get("gold"))
-    return Dataset(x, y, tuple(meta["labels"]), meta["kind"], ids, meta["encoding"], *more)
+    y, labels = np.array(arrays["y"]), tuple(meta["labels"])
+    more = (arrays.get(name) for name in ("vectors", "gold", "amended"))
+    return Dataset(x, y, labels, meta["kind"], ids, meta["encoding"], *more)

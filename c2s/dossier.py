@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from c2s import (
     dependence,
@@ -14,6 +15,7 @@ from c2s import (
     merging,
     reviews,
     streams,
+    testimony,
     worth,
 )
 from c2s.findings import fold_numbers
@@ -22,7 +24,14 @@ from c2s.training import Fitted
 from c2s.workbench import Workbench
 
 
-def leave(bench: Workbench, kept: Fitted, T_c: Matrix, bounds: intervals.Intervals | None) -> None:
+def leave(
+    bench: Workbench,
+    kept: Fitted,
+    T_c: Matrix,
+    *,
+    bounds: intervals.Intervals | None,
+    notes: tuple[str, ...] = (),
+) -> None:
     """Write the folder, unless an earlier attempt did."""
     folder = bench.folder / "result"
     if folder.exists():
@@ -31,12 +40,16 @@ def leave(bench: Workbench, kept: Fitted, T_c: Matrix, bounds: intervals.Interva
     posterior = np.load(bench.folder / "posterior" / "posterior.npy", allow_pickle=False)
     seen = diagnosis.Seen(posterior, dataset.y, chosen.transition, fold_numbers(bench), chosen.seed)
     judged, trusted = diagnosis.judge(T_c, seen)
-    report = _labels(seen, judged, trusted) | _worth(
+    judged, settled = issues.settle(
+        judged, dataset.y, gold=dataset.gold, reviewed=testimony.reviewed(dataset)
+    )
+    report = _labels(seen, judged, settled, trusted=trusted) | _worth(
         bench, kept, T_c, bounds=bounds, seen=seen, trusted=trusted
     )
+    report["notes"] = list(notes)
     report["merge_hints"] = [hint.plain(dataset.classes) for hint in merging.hints(T_c, dataset.y)]
     with folders.whole(folder) as part:
-        reviews.save(part / reviews.FILE, dataset.ids, dataset.classes, dataset.y, judged)
+        reviews.save(part / reviews.FILE, dataset.ids, dataset.classes, dataset.y, judged, settled)
         folders.write_json(part / reviews.REPORT, report)
         reviews.save_held(part / reviews.HELD, _held(bench, kept))
 
@@ -51,13 +64,17 @@ def _held(bench: Workbench, kept: Fitted) -> reviews.Held:
     )
 
 
-def _labels(seen: diagnosis.Seen, judged: issues.Judged, trusted: bool) -> dict[str, Any]:
-    decided = np.bincount(issues.decide(seen.y.astype(np.int32), judged), minlength=len(issues.DECISIONS))
+def _labels(
+    seen: diagnosis.Seen, judged: issues.Judged, settled: npt.NDArray[np.int8], *, trusted: bool
+) -> dict[str, Any]:
+    told = reviews.words(seen.y.astype(np.int32), judged, settled)
+    counts = np.bincount(told, minlength=len(reviews.WORDS)).tolist()
+    decided = dict(zip(reviews.WORDS, counts, strict=True))
     return {
         "rows": len(seen.y),
         "out_of_sample": seen.folds is not None,
         "order": "margin" if trusted else "odds",
-        "decisions": dict(zip(issues.DECISIONS, decided.tolist(), strict=True)),
+        "decisions": {word: rows for word, rows in decided.items() if rows or word in issues.DECISIONS},
     }
 
 
@@ -89,6 +106,7 @@ def _worth(
         rng=streams.numpy(bench.config.seed, "worth"),
     )
     if (gold := bench.dataset.gold) is not None:
-        known = worth.counted(known, predicted, np.asarray(gold)[rows])
+        most = testimony.most_counted(bench.dataset, bench.config.validation, seed=bench.config.seed)
+        known = worth.counted(known, predicted, np.asarray(gold)[rows], most=most)
     told = {"slope": found.slope, "deviations": found.deviations, "found": found.found}
     return {"worth": known.plain(), "input_dependent": told | {"reasons": list(found.reasons)}}

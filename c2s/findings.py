@@ -22,6 +22,7 @@ from c2s import (
     folders,
     intervals,
     refinement,
+    testimony,
     transition,
 )
 from c2s.matrices import Matrix
@@ -160,7 +161,9 @@ def _estimates(
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "validation":
         posterior, y = posterior[bench.holdout], y[bench.holdout]
         joint = estimation.confident_joint(posterior, y)
-    found: dict[str, estimation.Estimated] = {} if (gold := _gold(bench)) is None else {"gold": gold}
+    found: dict[str, estimation.Estimated] = (
+        {} if (gold := testimony.matrix(bench.dataset)) is None else {"gold": gold}
+    )
     found |= {
         "hoc": neighbourly,
         "anchors": estimation.anchors(posterior, percentile),
@@ -172,14 +175,6 @@ def _estimates(
     if asked or posterior.shape[1] <= intervals.CLASSES:  # with 100 classes it takes minutes
         found["refined"] = refinement.refine(posterior, y)
     return found
-
-
-def _gold(bench: Workbench) -> estimation.Estimated | None:
-    """T_c as the rows of known class tell it, if there are such."""
-    gold = bench.dataset.gold
-    if gold is None or not (gold >= 0).any():
-        return None
-    return estimation.from_gold(gold, bench.dataset.y, len(bench.dataset.labels))
 
 
 def _features(bench: Workbench, posterior: npt.NDArray[np.float64]) -> consensus.Features:

@@ -15,7 +15,6 @@ from c2s import intervals, streams
 
 STRATA = 4  # more were no narrower at 60 rows (simulated)
 LEAST_DOUBT = 0.15  # standard deviation: a classifier that is sure of everything is still asked everywhere
-HALVING = 4  # times the rows halve an interval
 
 Rows = NDArray[np.int64]
 
@@ -42,7 +41,8 @@ class Counted:
     low: float
     high: float
     rows: int
-    more: int  # further rows, drawn alike, that would halve the interval
+    more: int | None  # further rows, drawn alike, that would halve the interval; None: there are not so many
+    words: str | None  # what can be had then
 
 
 def design(confidence: NDArray[np.floating], *, seed: int) -> Design:
@@ -76,12 +76,5 @@ def estimate(found: Design, rows: Rows, right: NDArray[np.bool_]) -> Counted | N
     inside = float((shares**2 * likely * (1 - likely) / seen).sum())
     between = float((shares * (likely - middle) ** 2).sum()) / len(found.stratum)
     worth = middle * (1 - middle) / (inside + between)  # rows drawn at random that would tell as much
-    low, high = _wilson(value, worth)
-    return Counted(value, low, high, len(rows), (HALVING - 1) * len(rows))
-
-
-def _wilson(p: float, n: float) -> tuple[float, float]:
-    z = intervals.Z
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * float(np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    low, high = (float(end) for end in intervals.wilson(value, worth))
+    return Counted(value, low, high, len(rows), *intervals.halving(len(rows), len(found.stratum)))

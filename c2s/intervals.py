@@ -26,6 +26,7 @@ DOUBT = 0.08  # standard error of what the fit takes out, as a share of it (meas
 CLASSES = 32  # up to which errors of stage 1 are taken out by a fit
 STEPS = 2.0  # to the surer half; the second stands for the errors that are left among them
 SUM_STEPS = 4.0  # of T_s and the rates: in sums over classes errors add up that entries share out (measured)
+HALVING = 4  # times the rows halve an interval
 NOTHING = 0.5  # rows of a class: a low end below it is zero, which no fit reaches
 Estimator = Callable[[estimation.Posterior, estimation.Labels], transition.Matrix]
 Basis = Literal["rows", "sampling"]
@@ -199,7 +200,7 @@ def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, y: estimation.La
     c = len(T_c)
     low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
     rows = transition.clean_priors(T_c, np.bincount(y, minlength=c)) * len(y)  # (c,)
-    least = _wilson(T_c, rows)
+    least = Range(*wilson(T_c, np.maximum(rows, 1.0)[:, None]))  # never empty where nothing was counted
     lower = np.minimum(low[: c * c].reshape(c, c), least.low)
     lower = np.where(lower * rows[:, None] < NOTHING, 0.0, lower)
     matrix = Range(lower, np.maximum(high[: c * c].reshape(c, c), least.high))
@@ -207,9 +208,19 @@ def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, y: estimation.La
     return Intervals(basis, matrix, similarity, Range(low[-2:], high[-2:]))
 
 
-def _wilson(T_c: transition.Matrix, rows: transition.Vector) -> Range:
-    """Wilson's interval of each entry as a share of its class's rows: never empty where nothing was counted."""
-    n = np.maximum(rows, 1.0)[:, None]  # (c, 1)
-    centre = (T_c + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * np.sqrt(T_c * (1 - T_c) / n + Z**2 / (4 * n**2))
-    return Range(np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1))
+def wilson(p: Any, n: Any) -> tuple[Any, Any]:
+    """Wilson's interval of shares among so many rows: of numbers, or of arrays entry by entry."""
+    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+def halving(rows: int, most: int) -> tuple[int | None, str | None]:
+    """Further rows that would halve an interval; None where there are not so many, and what all `most` would do."""
+    more = (HALVING - 1) * rows
+    if rows + more <= most:
+        return more, None
+    needs = f"{more} further rows would halve the interval, more than there are to look at"
+    if most <= rows:
+        return None, f"{needs}: none is left."
+    return None, f"{needs}: all {most - rows} that are left would make it {(rows / most) ** 0.5:.2f} as wide."

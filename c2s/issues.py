@@ -38,6 +38,7 @@ Numbers = NDArray[np.float32]
 Places = NDArray[np.int32]
 Decision = Literal["kept", "corrected", "review"]
 DECISIONS: tuple[Decision, ...] = ("kept", "corrected", "review")
+SETTLED = (None, "gold", "reviewed")  # who has settled a row before it was judged
 CORRECT_AT, KEEP_AT = (
     0.8,
     0.5,
@@ -132,6 +133,35 @@ def _temperature(
     here = np.arange(len(rows))
     loss = [-np.log((_tempered(clean, t) @ T_c)[here, given] + FLOOR).mean() for t in TEMPERATURES]
     return TEMPERATURES[int(np.argmin(loss))]
+
+
+def settle(
+    judged: Judged,
+    y: estimation.Labels,
+    *,
+    gold: estimation.Labels | None = None,
+    reviewed: NDArray[np.bool_] | None = None,
+) -> tuple[Judged, NDArray[np.int8]]:
+    """The same with people's word on rows they have settled, and a place in SETTLED for each row.
+
+    A gold label is suggested against a given one that differs, before all others; what agrees with gold, or was
+    decided in an earlier review, is the last to be suspected.
+    """
+    settled = np.zeros(len(y), np.int8)
+    known = y.astype(np.int32)  # a label that was reviewed is what it was decided to be
+    if reviewed is not None:
+        settled[reviewed] = SETTLED.index("reviewed")
+    if gold is not None:
+        settled[gold >= 0] = SETTLED.index("gold")
+        known = np.where(gold >= 0, gold, known).astype(np.int32)
+    rows = np.flatnonzero(settled)
+    if not len(rows):
+        return judged, settled
+    told = Judged(judged.suggested.copy(), *(part.copy() for part in judged[1:]))
+    agrees = known[rows] == y[rows]
+    told.suggested[rows], told.probability[rows], told.given_probability[rows] = known[rows], 1, agrees
+    told.score[rows] = np.where(agrees, judged.score.min() - 1, judged.score.max() + 1)
+    return told, settled
 
 
 def order(judged: Judged) -> NDArray[np.int64]:

@@ -138,9 +138,9 @@ def _scaled(slope: Flat, steps: list[tuple[Flat, Flat]]) -> Flat:
 def redrawn(found: Refined, replicates: int, *, rng: np.random.Generator) -> NDArray[np.float64]:
     """T_c of other draws of the rows (r, c, c), by one Newton step each; rows count a Poisson number of times."""
     c, d = len(found.T), found.design.shape[1]
-    ridge = np.concatenate([np.full(d * c, SHRINKAGE), np.full(c * c, FLOOR)])
-    information, pull = np.diag(ridge), np.zeros((len(ridge), replicates))  # (p, p), (p, r)
-    step = max(1, BLOCK // max(len(ridge), replicates))
+    information = _penalties(c, d)  # (p, p)
+    pull = np.zeros((len(information), replicates))  # (p, r)
+    step = max(1, BLOCK // max(pull.shape))
     for start in range(0, len(found.y), step):
         scores = _scores(found, slice(start, start + step))  # (block, p)
         information += scores.T @ scores
@@ -148,6 +148,14 @@ def redrawn(found: Refined, replicates: int, *, rng: np.random.Generator) -> NDA
     off = np.linalg.solve(information, pull)[d * c :].T.reshape(replicates, c, c)  # of T's logits
     redone: NDArray[np.float64] = found.T * (1 + off - (off * found.T).sum(axis=2, keepdims=True))
     return redone
+
+
+def _penalties(c: int, d: int) -> transition.Matrix:
+    """The curvature of the shrinkage (p, p): none where the objective has none, or T would seem too certain."""
+    even = np.eye(c).ravel() / np.sqrt(c)  # how sure the classifier is, which trades against noise
+    bent = FLOOR * np.eye(d * c + c * c)  # also where a shift of all logits changes nothing
+    bent[: c * c, : c * c] += SHRINKAGE * (np.eye(c * c) - np.outer(even, even))
+    return bent
 
 
 def _scores(found: Refined, rows: slice) -> transition.Matrix:

@@ -25,6 +25,7 @@ from c2s import (
     export,
     intervals,
     streams,
+    testimony,
     transition,
 )
 from c2s.findings import Findings
@@ -60,10 +61,11 @@ class Result:
 def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
     """What is known of the labels before stage 2; a method that learns T supersedes it."""
     known = found.evidence
-    matrices = _matrices(known.T_c, known.priors, found.estimator, found.alternatives)
+    matrices = _matrices(bench, known.T_c, known.priors, (found.estimator, found.alternatives))
     matrices["interval"] = None if found.bounds is None else found.bounds.plain()
     matrices["choice"] = found.choice
-    return {"labels": list(bench.dataset.labels), "transition": matrices}
+    notes = testimony.notes(bench.dataset, bench.train)
+    return {"labels": list(bench.dataset.labels), "transition": matrices, "notes": notes}
 
 
 def publish(
@@ -84,17 +86,20 @@ def publish(
         *_choice_note(choice),
         *_given_note(bench.config),
         *about.warnings,
+        *testimony.notes(bench.dataset, bench.train),
         *_class_notes(bench, found, counts),
         *defaults.held_notes(len(bench.holdout), len(T_c)),
     )
     alternatives = found.alternatives | {estimator: T_c}
     honest = _calibration(bench, kept, T_c)
     net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
-    card = _card(bench, kept, notes) | {"transition": _matrices(T_c, priors, estimator, alternatives)}
+    card = _card(bench, kept, notes) | {
+        "transition": _matrices(bench, T_c, priors, (estimator, alternatives))
+    }
     card["transition"] |= {"interval": None if bounds is None else bounds.plain(), "choice": why}
     card["calibration"] = honest.plain()
     card["chosen"] = None if choice is None else choice.plain()
-    dossier.leave(bench, kept, T_c, bounds)
+    dossier.leave(bench, kept, T_c, bounds=bounds, notes=notes)
     folder = bench.folder / "model"
     if not folder.exists():
         checkpoint.save_model(folder, net, card, _graph(bench, net))
@@ -184,12 +189,14 @@ def _some(names: list[str]) -> str:
 
 
 def _matrices(
-    T_c: Matrix, priors: npt.NDArray[np.float64], estimator: str, alternatives: dict[str, Matrix]
+    bench: Workbench, T_c: Matrix, priors: npt.NDArray[np.float64], found: tuple[str, dict[str, Matrix]]
 ) -> dict[str, Any]:
+    estimator, alternatives = found
     T_s = transition.similarity_from_class(T_c, priors)
     rates = transition.noise_rates(T_c, priors)
     about = transition.learnability(T_c, priors)
     distances = estimation.compare(alternatives, estimator)
+    said = {"gold": testimony.words(bench.dataset, alternatives["gold"])} if "gold" in alternatives else {}
     return {
         "orientation": "rows_clean_cols_noisy",
         "matrix": T_c.tolist(),
@@ -205,7 +212,7 @@ def _matrices(
         },
         "estimator": estimator,
         "alternatives": {
-            name: {"matrix": T.tolist(), "distance": distances.get(name, 0.0)}
+            name: {"matrix": T.tolist(), "distance": distances.get(name, 0.0), "note": said.get(name)}
             for name, T in alternatives.items()
         },
     }

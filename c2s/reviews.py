@@ -22,7 +22,12 @@ LONGEST_NUMBER = 10  # digits of an id that may be a row's number
 
 
 def save(
-    path: Path, ids: Sequence[str] | None, classes: Sequence[str], y: NDArray[np.int64], judged: issues.Judged
+    path: Path,
+    ids: Sequence[str] | None,
+    classes: Sequence[str],
+    y: NDArray[np.int64],
+    judged: issues.Judged,
+    settled: NDArray[np.int8] | None = None,
 ) -> None:
     """Write the file; row ids are row numbers where the user has none."""
     import json
@@ -32,7 +37,8 @@ def save(
 
     rank = np.empty(len(y), np.int32)
     rank[issues.order(judged)] = np.arange(len(y), dtype=np.int32)
-    columns = {"given": y.astype(np.int32), **judged._asdict(), "rank": rank}
+    known = np.zeros(len(y), np.int8) if settled is None else settled
+    columns = {"given": y.astype(np.int32), **judged._asdict(), "rank": rank, "settled": known}
     fields = [
         ("id", pa.string()),
         *((name, pa.from_numpy_dtype(array.dtype)) for name, array in columns.items()),
@@ -83,6 +89,7 @@ class Issue(NamedTuple):
     suggested: int
     probability: float
     given_probability: float
+    settled: int = 0  # a place in issues.SETTLED
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,9 @@ class Decided(NamedTuple):
 
 
 NOTHING = Decided(np.empty(0, np.int64), np.empty(0, np.int32))
-Word = Literal["kept", "corrected", "review", "reviewed"]
-WORDS: tuple[Word, ...] = (*issues.DECISIONS, "reviewed")
+Word = Literal["kept", "corrected", "review", "reviewed", "gold"]
+WORDS: tuple[Word, ...] = (*issues.DECISIONS, "reviewed", "gold")
+BY_PEOPLE = tuple(WORDS.index(word) for word in ("reviewed", "gold"))
 
 
 class Listed(NamedTuple):
@@ -122,6 +130,29 @@ class Verdicts(NamedTuple):
     judged: issues.Judged
     label: issues.Places
     told: NDArray[np.int8]
+
+    @property
+    def by_people(self) -> NDArray[np.bool_]:
+        """Which rows people have settled, in this review, an earlier one, or by a gold label."""
+        return np.isin(self.told, BY_PEOPLE)
+
+
+def words(
+    given: issues.Places, judged: issues.Judged, settled: NDArray[np.int8], **thresholds: float
+) -> NDArray[np.int8]:
+    """A place in WORDS for each row: what people have settled, then the thresholds."""
+    told = issues.decide(given, judged, **thresholds)
+    for place, word in enumerate(issues.SETTLED):
+        if word is not None:
+            told[settled == place] = WORDS.index(word)
+    return told
+
+
+def _settled(table: pa.Table) -> NDArray[np.int8]:
+    if "settled" not in table.column_names:  # judged before it was known
+        return np.zeros(len(table), np.int8)
+    column: NDArray[np.int8] = table["settled"].to_numpy()
+    return column
 
 
 class Reviews:
@@ -149,13 +180,14 @@ class Reviews:
         correct_at: float = issues.CORRECT_AT,
         keep_at: float = issues.KEEP_AT,
     ) -> Iterator[Verdicts]:
-        """All rows in the dataset's order, a group at a time: what a person said counts, then the thresholds."""
+        """All rows in the dataset's order, a group at a time: a person's last word counts, then the thresholds."""
         for group in range(self._file.num_row_groups):
             table, start = self._file.read_row_group(group, use_threads=False), group * GROUP
             given = table["given"].to_numpy()
             judged = issues.Judged(*(table[name].to_numpy() for name in issues.Judged._fields))
-            told = issues.decide(given, judged, correct_at=correct_at, keep_at=keep_at)
-            label = np.where(told == WORDS.index("corrected"), judged.suggested, given)
+            told = words(given, judged, _settled(table), correct_at=correct_at, keep_at=keep_at)
+            as_given = np.isin(told, (WORDS.index("kept"), WORDS.index("review")))
+            label = np.where(as_given, given, judged.suggested)
             first, last = np.searchsorted(decided.rows, [start, start + len(given)])
             inside = decided.rows[first:last] - start
             label[inside], told[inside] = decided.labels[first:last], WORDS.index("reviewed")
@@ -207,7 +239,9 @@ class Reviews:
 
     def issues(self, rows: NDArray[np.intp]) -> Iterator[Issue]:
         """These rows, ascending, from the groups that hold them."""
-        names = [name for name in Issue._fields if name != "row"]
+        names = [
+            name for name in Issue._fields if name in self._file.schema_arrow.names
+        ]  # older ones settle none
         for group in np.unique(rows // GROUP).tolist():
             table = self._file.read_row_group(group, columns=names, use_threads=False)
             inside = rows[rows // GROUP == group] - group * GROUP

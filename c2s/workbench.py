@@ -12,13 +12,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from c2s import batches, checkpoint, config, data, defaults, errors, folders, streams, training, transition
+from c2s import (
+    batches,
+    checkpoint,
+    config,
+    data,
+    defaults,
+    errors,
+    folders,
+    streams,
+    testimony,
+    training,
+    transition,
+)
 from c2s.config import Stage
 from c2s.methods.method import LEFT_OUT, Evidence, Method
 from c2s.nets import choice
 from c2s.phase import Phase
 
-MOST_GOLD = 0.2  # of the training rows
 Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
 
 
@@ -114,23 +125,10 @@ def open_bench(
     where = torch.device(pick_device(device))
     run = {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()}
     _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
-    train, holdout = _spare(dataset, *data.split(dataset.y, resolved.validation, seed=resolved.seed))
+    train, holdout = testimony.spare(dataset, *data.split(dataset.y, resolved.validation, seed=resolved.seed))
     source = batches.Source(dataset.x, where)
     told = listener or Listener()
     return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source, backbone, told)
-
-
-def _spare(
-    dataset: data.Dataset, train: data.Labels, holdout: data.Labels
-) -> tuple[data.Labels, data.Labels]:
-    """Rows with gold labels are held out too, so that they can judge; not if they are many, or all of a class."""
-    if dataset.gold is None:
-        return train, holdout
-    known = dataset.gold[train] >= 0  # (training rows,)
-    left = np.unique(dataset.y[train[~known]])
-    if known.sum() > MOST_GOLD * len(train) or len(left) < len(np.unique(dataset.y[train])):
-        return train, holdout
-    return train[~known], np.sort(np.concatenate([holdout, train[known]]))
 
 
 def pick_device(wanted: str) -> str:

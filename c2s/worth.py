@@ -6,6 +6,7 @@ inverse of T_c is on average 1 if k is its clean class and 0 if not. The last is
 class alone and T_c is; elsewhere it was 5 to 45 points too high, so it is told only when nothing speaks against it.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +16,6 @@ from c2s import dependence, estimation, intervals, transition
 
 WELL_CONDITIONED = 20.0
 DRAWS = 50  # of T_c inside its interval
-HALVING = 4  # times the rows halve an interval
 
 
 class Share(NamedTuple):
@@ -29,10 +29,8 @@ class Share(NamedTuple):
 
 def share(right: int, rows: int) -> Share:
     """A counted share with Wilson's interval."""
-    z, p = intervals.Z, right / rows
-    centre, width = (p + z**2 / (2 * rows)) / (1 + z**2 / rows), z / (1 + z**2 / rows)
-    half = width * float(np.sqrt(p * (1 - p) / rows + z**2 / (4 * rows**2)))
-    return Share(p, max(0.0, centre - half), min(1.0, centre + half), rows)
+    low, high = intervals.wilson(right / rows, rows)
+    return Share(right / rows, float(low), float(high), rows)
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,17 @@ class Worth:
     clean: Share | None  # accuracy on clean labels, through T_c
     withheld: tuple[str, ...]
     gold: Share | None = None
-    more_gold: int | None = None  # further gold rows that would halve the interval
+    more_gold: int | None = (
+        None  # further gold rows that would halve the interval; None: there are not so many
+    )
+    gold_words: str | None = None  # what can be had then
 
     def plain(self) -> dict[str, Any]:
         """As a report tells it."""
         shares = {name: getattr(self, name) for name in ("agreement", "clean", "gold")}
         told = {name: None if found is None else found._asdict() for name, found in shares.items()}
-        return {**told, "ceiling": self.ceiling, "withheld": list(self.withheld), "more_gold": self.more_gold}
+        more = {"more_gold": self.more_gold, "gold_words": self.gold_words}
+        return {**told, "ceiling": self.ceiling, "withheld": list(self.withheld), **more}
 
 
 def appraise(
@@ -118,17 +120,11 @@ def _draws(
     return [T for T in drawn if np.linalg.cond(T) <= WELL_CONDITIONED]
 
 
-def counted(worth: Worth, predicted: estimation.Labels, gold: estimation.Labels) -> Worth:
-    """The same with gold rows, which need no T_c; -1 marks rows without."""
+def counted(worth: Worth, predicted: estimation.Labels, gold: estimation.Labels, *, most: int) -> Worth:
+    """The same with gold rows, which need no T_c; -1 marks rows without, and `most` rows could be gold."""
     known = gold >= 0
     if not known.any():
         return worth
     found = share(int((predicted == gold)[known].sum()), int(known.sum()))
-    return Worth(
-        worth.agreement,
-        worth.ceiling,
-        worth.clean,
-        worth.withheld,
-        gold=found,
-        more_gold=(HALVING - 1) * found.rows,
-    )
+    more, words = intervals.halving(found.rows, most)
+    return dataclasses.replace(worth, gold=found, more_gold=more, gold_words=words)

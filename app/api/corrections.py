@@ -56,7 +56,11 @@ def corrected(
     accept: Annotated[str, Header()] = "*/*",
     known: deps.Known = None,
 ) -> Response:
-    """What a person decided counts (`decision` is then `reviewed`, `confidence` 1), else the thresholds do."""
+    """What people settled counts, else the thresholds do.
+
+    A person's last word comes first (`decision` is then `reviewed`, `confidence` 1), here or in the review that the
+    dataset was made from, then a gold label of the dataset (`gold`, 1).
+    """
     form = format or downloads.wanted(accept)
     path = issues.labels_of(database, store, job_id)
     with database.read() as tx:
@@ -86,7 +90,7 @@ def _tables(
             judged = part.judged
             changed = part.told == reviews.WORDS.index("corrected")
             sure = np.where(changed, judged.probability, judged.given_probability)
-            sure[part.told == reviews.WORDS.index("reviewed")] = 1
+            sure[part.by_people] = 1
             made = pa.table(
                 {
                     "id": part.table["id"],
@@ -109,7 +113,11 @@ class CorrectedIn(BaseModel):
     name: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     correct_at: Annotated[
         float | None,
-        Field(ge=0, le=1, description="also change labels by this probability; null: only as people decided"),
+        Field(
+            ge=0,
+            le=1,
+            description="also change labels by this probability; null: only as people decided, gold labels included",
+        ),
     ] = None
     gold: Annotated[
         bool,

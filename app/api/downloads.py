@@ -1,8 +1,4 @@
-"""Predictions as CSV, JSON lines or Parquet: made from one file, a row group at a time, as fast as the client takes it.
-
-A cell of a CSV that a spreadsheet would compute (it begins with = + - @, a tab or a return, and is no plain number) has
-an apostrophe before it.
-"""
+"""Predictions as CSV, JSON lines or Parquet: from one file, a row group at a time, as fast as the client takes it."""
 
 from __future__ import annotations
 
@@ -16,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from app.api import problems
+from c2s import cells
 
 if TYPE_CHECKING:  # the API starts without Arrow
     import pyarrow as pa
@@ -29,8 +26,6 @@ TYPES: dict[Form, str] = {
 }
 OTHER_NAMES: dict[str, Form] = {"*/*": "csv", "": "csv", "text/*": "csv", "application/jsonl": "jsonl"}
 CLASSES, TOP = b"c2s.classes", b"c2s.top"  # of a schema's metadata, as the worker writes it
-FORMULA = r"^[=+\-@\t\r]"
-NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 PIECE = 2**20  # bytes
 
 
@@ -178,12 +173,14 @@ def _flat(table: pa.Table) -> pa.Table:
 
 
 def _harmless(column: Any) -> Any:
+    """A column of cells as `cells.harmless` has them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_string(column.type):
         return column
     computes = pc.and_(
-        pc.match_substring_regex(column, FORMULA), pc.invert(pc.match_substring_regex(column, NUMBER))
+        pc.match_substring_regex(column, cells.FORMULA),
+        pc.invert(pc.match_substring_regex(column, cells.NUMBER)),
     )
     return pc.if_else(computes, pc.binary_join_element_wise("'", column, ""), column)

@@ -52,7 +52,10 @@ class Accuracy(deps.Out):
     low: float
     high: float
     rows: int
-    more_gold: int  # further rows, drawn alike, that would halve the interval
+    more_gold: (
+        int | None
+    )  # further rows, drawn alike, that would halve the interval; null: there are not so many
+    gold_words: str | None  # what can be had then
 
 
 @router.get(
@@ -98,7 +101,14 @@ def count(job_id: deps.JobId, body: GoldIn, database: deps.Db, store: deps.Files
     found = gold.estimate(design, rows, held.predicted[rows] == true)
     if found is None:
         raise _wrong(f"look at the first {len(design.shares)} rows of the list at least")
-    return Accuracy(value=found.value, low=found.low, high=found.high, rows=found.rows, more_gold=found.more)
+    return Accuracy(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        rows=found.rows,
+        more_gold=found.more,
+        gold_words=found.words,
+    )
 
 
 def _held(database: Database, store: Store, job_id: str) -> tuple[tuple[str, ...], reviews.Held, gold.Design]:

@@ -11,6 +11,7 @@ from app.core.db import Database
 from app.core.storage import Store
 from app.core.tables import Decision, State
 from c2s import reviews
+from c2s.issues import SETTLED
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
@@ -36,6 +37,7 @@ class Issue(deps.Out):
     suggested: str
     probability: float  # of the suggested label
     given_probability: float  # of the given one
+    gold: bool  # whether the suggestion is a gold label of the dataset, and so no guess
     decision: Said | None  # of a person; null: undecided
 
 
@@ -91,7 +93,8 @@ def index(
 
 def _issue(issue: reviews.Issue, classes: tuple[str, ...], decision: Decision | None) -> Issue:
     names = {"given": classes[issue.given], "suggested": classes[issue.suggested]}
-    return Issue.model_validate(issue._asdict() | names | {"decision": said(decision, classes)})
+    more = {"gold": SETTLED[issue.settled] == "gold", "decision": said(decision, classes)}
+    return Issue.model_validate(issue._asdict() | names | more)
 
 
 def said(decision: Decision | None, classes: tuple[str, ...]) -> Said | None:

@@ -115,18 +115,18 @@ def found(job: Job, parent: Dataset, judged: Path, decided: reviews.Decided, wan
     classes = parent.classes or []
     places = merging.places_of(classes, job.config.get("merge") or ())
     left = sorted(set(places))  # of the parent, in the order of the job's classes
-    rows, labels, reviewed = [], [], []
+    rows, labels, reviewed, changed = [], [], [], 0
     counts = np.zeros(len(left), dtype=np.int64)
     threshold = NEVER if wanted.correct_at is None else wanted.correct_at
     with reviews.Reviews(judged) as every:
         for part in every.verdicts(decided, correct_at=threshold):
-            by_person = part.told == reviews.WORDS.index("reviewed")
-            touched = np.flatnonzero(by_person | (part.label != part.given))
+            touched = np.flatnonzero(part.by_people | (part.label != part.given))
+            changed += int((part.label != part.given).sum())
             rows.append(touched + part.start)
             labels.append(part.label[touched])
-            reviewed.append(by_person[touched])
+            reviewed.append(part.by_people[touched])
             counts += np.bincount(part.label, minlength=len(left))
-    if not sum(map(len, rows)):
+    if not changed and not len(decided.rows):
         raise errors.Conflict("no label would change: decide on rows first, or send correct_at")
     if (counts > 0).sum() < 2:
         raise errors.Conflict("all rows would have one label: a dataset needs two classes")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.api import painting, problems, strict
-from c2s import charts, drawings, transition
+from c2s import cells, charts, drawings, transition
 
 Form = Literal["json", "csv", "npz", "png", "svg"]
 Picture = Literal["png", "svg"]
@@ -88,9 +88,10 @@ def _drawn(table: Table, chart: Chart) -> drawings.Drawing:
 
 
 def _csv(table: Table) -> str:
-    lines = [[name, *row] for name, row in zip(table.classes, table.matrix.tolist(), strict=True)]
+    names = [cells.harmless(name) for name in table.classes]
+    lines = [[name, *row] for name, row in zip(names, table.matrix.tolist(), strict=True)]
     text = io.StringIO()
-    head = [" \\ ".join(table.sides), *table.classes]
+    head = [" \\ ".join(table.sides), *names]
     csv.writer(text, lineterminator="\n").writerows([head, *lines])
     return text.getvalue()
 

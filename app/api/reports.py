@@ -30,7 +30,8 @@ class Worth(deps.Out):
     clean: Share | None  # accuracy on clean labels, through the matrix
     withheld: list[str]
     gold: Share | None  # accuracy on rows whose true label is known
-    more_gold: int | None  # further gold rows that would halve its interval
+    more_gold: int | None  # further gold rows that would halve its interval; null: there are not so many
+    gold_words: str | None = None  # what can be had then; null also in reports of before that was told
 
 
 class InputDependent(deps.Out):
@@ -54,10 +55,13 @@ class ReportOut(deps.Out):
     rows: int
     out_of_sample: bool  # whether every row was judged by a net that had not seen it
     order: Literal["odds", "margin"]
-    decisions: dict[str, int]  # rows kept, corrected and for review, at the default thresholds
+    decisions: dict[
+        str, int
+    ]  # rows kept, corrected, for review and settled by people, at the default thresholds
     worth: Worth
     input_dependent: InputDependent
     merge_hints: list[MergeHint]
+    notes: tuple[str, ...] = ()  # what limits what these figures say
 
 
 @router.get(

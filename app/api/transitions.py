@@ -42,6 +42,7 @@ class PerClass(deps.Out):
 class Alternative(deps.Out):
     estimator: str
     distance: float  # mean L1 distance of the rows from those of the chosen matrix
+    note: str | None  # what it rests on, where that limits what the distance says
     matrix: list[list[float]]
 
 
@@ -69,6 +70,7 @@ class TransitionOut(matrices.Noise):
     priors: Priors
     per_class: list[PerClass]
     estimator: str
+    notes: list[str]  # what limits what these figures say, as far as it is known
     choice: str | None  # why this estimator, in words; None: estimated before that was told
     alternatives: list[Alternative]
     advice: matrices.Advice
@@ -168,9 +170,15 @@ def _transition(known: Found, *, transposed: bool) -> TransitionOut:
         priors=Priors(clean=clean.tolist(), noisy=noisy.tolist()),
         per_class=[_per_class(place, row, classes) for place, row in enumerate(found["matrix"])],
         estimator=found["estimator"],
+        notes=known.card.get("notes") or [],
         choice=found.get("choice"),
         alternatives=[
-            Alternative(estimator=name, distance=T["distance"], matrix=_turned(T["matrix"], transposed))
+            Alternative(
+                estimator=name,
+                distance=T["distance"],
+                note=T.get("note"),
+                matrix=_turned(T["matrix"], transposed),
+            )
             for name, T in others.items()
         ],
         advice=_advice(found, T_c, noisy, rows=rows),

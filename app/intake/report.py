@@ -50,7 +50,7 @@ class RefusedRows(Part):
 class Corrections(Part):
     """Of a dataset made from another: the labels that people decided, and that a threshold changed."""
 
-    reviewed: NonNegativeInt
+    reviewed: NonNegativeInt  # in this review or one before it, or by a gold label
     by_threshold: NonNegativeInt
     gold: bool  # whether what people decided is kept as gold labels
 

@@ -12,6 +12,7 @@ from c2s.commands import (
     datasets,
     exits,
     export,
+    golds,
     issues,
     jobs,
     key,
@@ -27,7 +28,7 @@ TRAINING = ("torch", "sklearn", "safetensors")  # what an installation that only
 SERVING = ("pydantic_settings", "sqlalchemy", "alembic", "celery", "fastapi", "uvicorn", "structlog")
 
 
-OURS = (train, datasets, jobs, transition, issues, models, predict, key, export, paper, completion)
+OURS = (train, datasets, jobs, transition, issues, golds, models, predict, key, export, paper, completion)
 
 
 class Command(Protocol):

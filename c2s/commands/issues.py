@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from c2s import errors
+from c2s import cells, errors
 from c2s.commands import remote, reviews
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 FORMS = ("csv", "jsonl", "parquet")
 FIRST = ("rank", "row", "row_id", "id", "given", "suggested")  # the rest follows as the service gives it
-COMPUTED = re.compile(r"[=+\-@\t\r]")  # how a cell begins that a spreadsheet would run
 
 
 def add(commands: Any) -> None:
@@ -42,10 +40,10 @@ def run_ls(chosen: argparse.Namespace) -> None:
         only = False if chosen.undecided else None
         found = reviews.flat(client.jobs.get(chosen.job).issues(chosen.limit, decided=only))
     none = "no label looks wrong"
-    remote.give(chosen, list(found), lambda: [remote.table(map(_shown, found), columns(found), empty=none)])
+    remote.give(chosen, list(found), lambda: [remote.table(map(shown, found), columns(found), empty=none)])
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """Probabilities as people read them."""
     return {
         name: f"{value:.1%}" if name.endswith("probability") and isinstance(value, float) else value
@@ -86,11 +84,9 @@ def write(found: Rows, path: Path, form: str) -> None:
         names = columns(found)
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([names, *([harmless(row.get(name)) for name in names] for row in found)])
+            writer.writerows([names, *([_cell(row.get(name)) for name in names] for row in found)])
 
 
-def harmless(value: object) -> object:
-    """A cell that is text stays text."""
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and COMPUTED.match(value) else value
+def _cell(value: object) -> object:
+    nested = isinstance(value, dict | list)
+    return cells.harmless(json.dumps(value, ensure_ascii=False) if nested else value)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from c2s import errors
+from c2s import cells, errors
 from c2s.commands import exits, remote
 from c2s.commands.plain import plain
 
@@ -64,7 +64,9 @@ def run(chosen: argparse.Namespace) -> int | None:
 def write(chosen: argparse.Namespace, header: Sequence[str], rows: Iterable[list[Any]], file: TextIO) -> None:
     """The rows in the form asked for."""
     if chosen.output == "csv":
-        shown = ([cell if isinstance(cell, str) else f"{cell:.6f}" for cell in row] for row in rows)
+        shown = (
+            [cells.harmless(cell) if isinstance(cell, str) else f"{cell:.6f}" for cell in row] for row in rows
+        )
         csv.writer(file, lineterminator="\n").writerows([header, *shown])
         return
     found = [dict(zip(header, row, strict=True)) for row in rows]

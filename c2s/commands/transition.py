@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from c2s import errors
+from c2s import cells, errors
 from c2s.commands import remote
 from c2s.commands.predict import folder_of
 
@@ -78,7 +78,7 @@ def find(chosen: argparse.Namespace, what: str) -> Found:
     with remote.client(chosen) as client:
         job_id = what if what.startswith("job_") else client.models.get(what).job_id
         told = client.jobs.get(job_id).transition()
-    return Found(told.classes, told.raw, told.warnings)
+    return Found(told.classes, told.raw, list(dict.fromkeys([*told.warnings, *told.raw.get("notes", ())])))
 
 
 def run_show(chosen: argparse.Namespace) -> None:
@@ -94,8 +94,9 @@ def run_show(chosen: argparse.Namespace) -> None:
 
 def write_csv(found: Found, file: TextIO) -> None:
     """T_c under its classes."""
-    lines = [[name, *row] for name, row in zip(found.classes, found.raw["matrix"], strict=True)]
-    csv.writer(file, lineterminator="\n").writerows([["true \\ given", *found.classes], *lines])
+    names = [cells.harmless(name) for name in found.classes]
+    lines = [[name, *row] for name, row in zip(names, found.raw["matrix"], strict=True)]
+    csv.writer(file, lineterminator="\n").writerows([["true \\ given", *names], *lines])
 
 
 def _show(found: Found) -> None:

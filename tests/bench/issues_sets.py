@@ -11,7 +11,6 @@ import numpy as np
 from c2s import config, data, findings, noise, pipeline, streams, words, workbench
 from c2s.paper import sources
 
-SEED = 1
 PATCHES, CENTRES, SIDE = 20_000, 256, 6  # of the CIFAR-10 features (Coates and Ng, 2011)
 MNIST_ROWS = 5_000
 NAMES = (
@@ -25,20 +24,20 @@ NAMES = (
 )
 
 
-def rows(name, root):
+def rows(name, root, seed):
     """Inputs, given labels, gold labels and the number of classes."""
     if name.startswith("labelme"):
-        return _labelme(root, one=name.endswith("one"))
+        return _labelme(root, seed, one=name.endswith("one"))
     if name == "hausa":
         return _hausa(root)
     if name.startswith("mnist"):
-        return _mnist(root, name)
-    return _cifar10n(root, name.removeprefix("cifar10n-"))
+        return _mnist(root, seed, name)
+    return _cifar10n(root, seed, name.removeprefix("cifar10n-"))
 
 
-def _labelme(root, *, one):
+def _labelme(root, seed, *, one):
     found = np.load(root / "labelme_crowd/labelme_crowd.npz", allow_pickle=False)
-    answers, rng = found["answers_train"], np.random.default_rng(SEED)
+    answers, rng = found["answers_train"], np.random.default_rng(seed)
     votes = (
         np.stack([(answers == k).sum(axis=1) for k in range(8)], axis=1) + rng.random((len(answers), 8)) / 2
     )
@@ -58,22 +57,22 @@ def _hausa(root):
     return words.bags(spec, texts), given, gold, len(names)
 
 
-def _mnist(root, name):
+def _mnist(root, seed, name):
     found = sources.mnist(root).first(MNIST_ROWS)
     T = noise.symmetric(10, 0.4) if "sym" in name else noise.pair_flip(10, 0.3)
-    return found.x, noise.corrupt(found.y, T, rng=streams.numpy(SEED, "flips")), found.y, 10
+    return found.x, noise.corrupt(found.y, T, rng=streams.numpy(seed, "flips")), found.y, 10
 
 
-def _cifar10n(root, which):
+def _cifar10n(root, seed, which):
     found = np.load(root / "cifar10/cifar10_subset.npz", allow_pickle=False)
     human = np.load(root / "cifar10/cifar10n_labels.npz", allow_pickle=False)
     given = human[which][found["index_train"]].astype(np.int64)
-    return _features(found["x_train"]), given, found["y_train"].astype(np.int64), 10
+    return _features(found["x_train"], seed), given, found["y_train"].astype(np.int64), 10
 
 
-def _features(x):
+def _features(x, seed):
     """Whitened patches against k-means centres, pooled over the quarters of an image."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     images = x.astype(np.float32)
     picks = rng.integers([len(x), 32 - SIDE + 1, 32 - SIDE + 1], size=(PATCHES, 3))
     patches = np.stack([images[i, r : r + SIDE, s : s + SIDE].ravel() for i, r, s in picks])
@@ -121,14 +120,14 @@ def _pooled(images, mean, whiten, centres):
     return np.concatenate([quarter.sum(axis=(1, 2)) for quarter in quarters], axis=1)
 
 
-def judged(name, root, folder):
+def judged(name, root, folder, seed):
     """Posterior, given and gold labels of a set, made once."""
     kept = folder / f"{name}.npz"
     if not kept.exists():
-        x, given, gold, classes = rows(name, root)
+        x, given, gold, classes = rows(name, root, seed)
         kind = "text" if isinstance(x, data.Bags) else ("image" if x.ndim > 2 else "vectors")
         dataset = data.Dataset(x, given, tuple(range(classes)), kind)
-        found = posterior(dataset, folder / name)
+        found = posterior(dataset, folder / name, seed)
         folder.mkdir(parents=True, exist_ok=True)
         np.savez(kept, posterior=found, given=given, gold=gold)
         np.save(folder / f"{name}-x.npy", plain(x))
@@ -144,7 +143,7 @@ def plain(x):
     return found
 
 
-def posterior(dataset, folder, seed=SEED):
+def posterior(dataset, folder, seed):
     """Of every row, by stage 1 as a job runs it, cross-fitted."""
     chosen = config.TrainConfig.parse(
         {"transition": {"posteriors": "k-fold", "estimator": "confident-joint"}, "seed": seed}

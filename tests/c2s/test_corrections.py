@@ -48,7 +48,12 @@ def test_the_new_folder_is_a_dataset_and_shares_the_bytes_of_its_inputs(tmp_path
     assert (after.ids, after.labels) == (before.ids, before.labels)
     assert (tmp_path / "after" / "x.npy").samefile(tmp_path / "before" / "x.npy")
     assert (tmp_path / "after" / "beside").read_text() == "more"
-    whole = data.Dataset(before.x, wanted, before.labels, "vectors", before.ids, gold=before.gold)
+    amended = np.zeros(200, np.int8)
+    amended[[1, 5]] = data.BY_PERSON, data.BY_MODEL
+    assert np.array_equal(after.amended, amended)
+    whole = data.Dataset(
+        before.x, wanted, before.labels, "vectors", before.ids, gold=before.gold, amended=amended
+    )
     data.save(whole, tmp_path / "whole")
     assert after.digest() == whole.digest()
     assert np.array_equal(data.load(tmp_path / "before").y, before.y)  # which never changes
@@ -92,3 +97,27 @@ def test_a_class_with_rows_cannot_be_left_out_and_nothing_appears(tmp_path):
             tmp_path / "before", tmp_path / "after"
         )
     assert {path.name for path in tmp_path.iterdir()} == {"before"}
+
+
+def test_whose_a_label_is_stays_known_through_further_corrections(tmp_path):
+    data.save(rows(), tmp_path / "first")
+    changes().apply(tmp_path / "first", tmp_path / "second")
+    again = changes(rows=np.array([5, 9]), labels=np.array([1, 1]), reviewed=np.array([True, False]))
+    again.apply(tmp_path / "second", tmp_path / "third")
+    found = data.load(tmp_path / "third").amended
+    assert found[[1, 5, 9]].tolist() == [data.BY_PERSON, data.BY_PERSON, data.BY_MODEL]
+    assert np.count_nonzero(found) == 3
+    assert data.load(tmp_path / "first").amended is None
+
+
+def test_a_later_word_of_a_person_on_a_gold_row_is_its_gold_label_from_then_on(tmp_path):
+    before = rows()
+    data.save(before, tmp_path / "before")
+    known, other = np.flatnonzero(before.gold == 0)[0], np.flatnonzero(before.gold < 0)[0]
+    both = np.sort([known, other])
+    changes(rows=both, labels=np.array([2, 2]), reviewed=np.array([True, True])).apply(
+        tmp_path / "before", tmp_path / "after"
+    )
+    gold = data.load(tmp_path / "after").gold
+    assert (gold[known], gold[other]) == (2, -1)
+    assert (gold >= 0).sum() == (before.gold >= 0).sum()

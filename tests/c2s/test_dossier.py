@@ -12,9 +12,13 @@ QUICK = {"epochs": 2, "batch_size": 32}
 
 
 @pytest.fixture(scope="module")
-def rows():
+def clean():
+    return np.arange(200) % 4
+
+
+@pytest.fixture(scope="module")
+def rows(clean):
     rng = np.random.default_rng(0)
-    clean = np.arange(200) % 4
     x = rng.normal(size=(200, 4)).astype(np.float32) + 4 * np.eye(4)[clean]
     y = np.where(rng.random(200) < 0.2, rng.integers(4, size=200), clean)
     gold = np.where(np.arange(200) < 25, clean, -1)
@@ -33,10 +37,32 @@ def test_a_run_leaves_judged_labels_and_counts_its_gold_rows(rows, tmp_path):
     report = json.loads((folder / reviews.REPORT).read_text())
     assert report["out_of_sample"]
     assert report["worth"]["gold"]["rows"] >= 25
-    assert report["worth"]["more_gold"] == 3 * report["worth"]["gold"]["rows"]
+    assert report["worth"]["more_gold"] is None  # of 200 rows at most 56 can be held out
+    assert "56" not in report["worth"]["gold_words"]
+    assert "would make it" in report["worth"]["gold_words"]
     assert np.array(found.card["transition"]["interval"]["matrix"]).shape == (3, 3, 2)
-    assert found.card["transition"]["alternatives"]["gold"]["distance"] > 0
+    assert "gold" not in found.card["transition"]["alternatives"]
+    (few,) = (note for note in report["notes"] if "gold" in note)
+    assert few.startswith("No matrix is counted from the 25 gold rows: b has 6 of them")
+    assert report["decisions"]["gold"] == 25
     assert "rows a class are fewer than" in found.card["transition"]["choice"]
+
+
+def test_gold_rows_carry_a_matrix_with_what_it_rests_on_and_settle_their_labels(rows, clean, tmp_path):
+    chosen = config.TrainConfig.parse({"stage1": QUICK, "stage2": QUICK})
+    dataset = dataclasses.replace(rows, gold=np.where(np.arange(200) < 60, clean, -1))
+    found = pipeline.run(dataset, chosen, tmp_path / "run")
+    counted = found.card["transition"]["alternatives"]["gold"]
+    assert counted["distance"] > 0
+    assert counted["note"].startswith("Counted from 60 gold rows, 15 to 15 a class")
+    report = json.loads((found.folder.with_name("result") / reviews.REPORT).read_text())
+    (left,) = (note for note in report["notes"] if "gold" in note)
+    assert "60 rows are marked gold, more than the 20%" in left
+    with reviews.Reviews(found.folder.with_name("result") / reviews.FILE) as judged:
+        (part,) = judged.verdicts()
+        assert np.array_equal(part.label[:60], clean[:60])
+        listed = {issue.row for issue in judged.page(reviews.Pair(), after=-1, limit=1000).issues}
+    assert {row for row in listed if row < 60} == set(np.flatnonzero(dataset.y[:60] != clean[:60]).tolist())
 
 
 def test_gold_rows_are_not_trained_on_unless_they_are_many(rows, tmp_path):

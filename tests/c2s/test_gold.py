@@ -58,6 +58,14 @@ def test_four_times_the_rows_about_halve_the_interval():
     assert (found.high - found.low) / (few.high - few.low) == pytest.approx(0.5, abs=0.1)
 
 
+def test_no_more_rows_are_asked_for_than_were_held_out():
+    confidence, right = world(np.random.default_rng(2), rows=300)
+    design = gold.design(confidence, seed=0)
+    found = gold.estimate(design, design.order[:100], right[design.order[:100]])
+    assert found.more is None
+    assert "all 200 that are left" in found.words
+
+
 def test_without_a_row_of_every_stratum_nothing_is_said():
     confidence, right = world(np.random.default_rng(2), rows=100)
     design = gold.design(confidence, seed=0)

@@ -131,3 +131,43 @@ def test_rows_are_found_by_their_ids_whatever_these_look_like(tmp_path, monkeypa
         wanted = [ids[row] for row in (0, 1, 120, 249)]
         rows = {name: issue.row for name, issue in found.find([*wanted, "none", "9" * 30]).items()}
         assert rows == {ids[row]: row for row in (0, 1, 120, 249)}
+
+
+def test_what_people_settled_is_not_suspected_and_gold_is_suggested_first(tmp_path):
+    P, y, _, _ = noisy(rows=450)
+    plain = issues.judge(P, y, estimation.confident_joint(P, y).T)
+    wrong = np.flatnonzero(plain.suggested != y)
+    same, other, before = wrong[0], wrong[1], wrong[2]
+    gold, reviewed = np.full(450, -1), np.zeros(450, np.bool_)
+    gold[same], gold[other], reviewed[[before, same]] = y[same], (y[other] + 1) % 5, True
+    judged, settled = issues.settle(plain, y, gold=gold, reviewed=reviewed)
+    reviews.save(tmp_path / "labels.parquet", None, list("abcde"), y, judged, settled)
+    with reviews.Reviews(tmp_path / "labels.parquet") as found:
+        listed = found.page(reviews.Pair(), after=-1, limit=1000).issues
+        assert (listed[0].row, listed[0].suggested, listed[0].probability) == (other, gold[other], 1)
+        assert not {same, before} & {issue.row for issue in listed}
+        assert issues.SETTLED[listed[0].settled] == "gold"
+        for thresholds in ({}, {"correct_at": 0.0}, {"correct_at": 1.0, "keep_at": 1.0}):
+            (part,) = found.verdicts(**thresholds)
+            told = [reviews.WORDS[part.told[row]] for row in (same, other, before)]
+            assert told == ["gold", "gold", "reviewed"]
+            assert part.label[[same, other, before]].tolist() == [y[same], gold[other], y[before]]
+            assert np.flatnonzero(part.by_people).tolist() == sorted([same, other, before])
+        (part,) = found.verdicts(reviews.Decided(np.array([other]), np.array([3], np.int32)))
+        assert (part.label[other], reviews.WORDS[part.told[other]]) == (3, "reviewed")  # the last word
+    assert plain.probability[other] < 1  # what came in is as it was
+
+
+def test_labels_that_were_judged_before_rows_could_be_settled_are_read_as_ever(tmp_path):
+    from pyarrow import parquet
+
+    P, y, _, _ = noisy(rows=450)
+    reviews.save(
+        tmp_path / "new", None, list("abcde"), y, issues.judge(P, y, estimation.confident_joint(P, y).T)
+    )
+    parquet.write_table(parquet.read_table(tmp_path / "new").drop_columns(["settled"]), tmp_path / "old")
+    with reviews.Reviews(tmp_path / "new") as new, reviews.Reviews(tmp_path / "old") as old:
+        pages = [file.page(reviews.Pair(), after=-1, limit=9) for file in (new, old)]
+        assert pages[0] == pages[1]
+        labels = [np.concatenate([part.label for part in file.verdicts()]) for file in (new, old)]
+        assert np.array_equal(*labels)

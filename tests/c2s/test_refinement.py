@@ -85,3 +85,23 @@ def test_labels_that_say_nothing_do_not_lead_the_fit_into_a_pole():
     np.testing.assert_allclose(
         values, values[::-1], atol=1e-9
     )  # which class is which is not the volume's affair
+
+
+def test_the_step_holds_back_what_the_objective_holds_back_and_nothing_else():
+    c, d = 3, 4
+    rng = np.random.default_rng(0)
+    bent, step = refinement._penalties(c, d), 1e-4
+    theta = rng.normal(size=d * c + c * c)
+
+    def shrinkage(at):
+        W, A = at[: d * c].reshape(d, c)[:-1], at[d * c :]
+        uneven = W - np.eye(c) * np.trace(W) / c
+        return refinement.SHRINKAGE * np.square(uneven).sum() + refinement.FLOOR * np.square(A).sum()
+
+    for way in rng.normal(size=(20, len(theta))):
+        way[c * c : d * c] = 0  # of the constant there is a floor alone
+        ahead, here, behind = (shrinkage(theta + side * step * way) for side in (1, 0, -1))
+        curve = (ahead - 2 * here + behind) / (2 * step**2)
+        assert way @ bent @ way == pytest.approx(curve, rel=1e-2)
+    sure = np.concatenate([np.eye(c).ravel(), np.zeros(c + c * c)])
+    assert sure @ bent @ sure < 0.01  # free: where classes overlap it trades against noise

@@ -61,14 +61,26 @@ def test_a_matrix_that_may_as_well_be_singular_is_withheld(monkeypatch):
 def test_gold_rows_count_and_say_how_many_more_would_halve_the_interval():
     clean, y, predicted, T = labelled()
     gold = np.where(np.arange(len(clean)) < 100, clean, -1)
-    found = worth.counted(appraised(predicted, y, T), predicted, gold)
+    found = worth.counted(appraised(predicted, y, T), predicted, gold, most=len(y))
     assert found.gold.rows == 100
     assert found.gold.value == (predicted == clean)[:100].mean()
     wide = found.gold.high - found.gold.low
     rows = found.gold.rows + found.more_gold
     more = worth.share(round(found.gold.value * rows), rows)
     assert (more.high - more.low) == pytest.approx(wide / 2, rel=0.1)
-    assert worth.counted(found, predicted, np.full(len(y), -1)) == found
+    assert worth.counted(found, predicted, np.full(len(y), -1), most=len(y)) == found
+
+
+def test_rows_that_the_dataset_has_not_are_not_asked_for():
+    clean, y, predicted, T = labelled(rows=500)
+    gold = np.where(np.arange(500) < 100, clean, -1)
+    enough, few, none = (
+        worth.counted(appraised(predicted, y, T), predicted, gold, most=most) for most in (400, 225, 100)
+    )
+    assert (enough.more_gold, enough.gold_words) == (300, None)
+    assert few.more_gold is None
+    assert few.plain()["gold_words"].endswith("all 125 that are left would make it 0.67 as wide.")
+    assert none.gold_words.endswith("none is left.")
 
 
 def test_a_share_is_never_a_bare_number():

@@ -54,7 +54,10 @@ def test_rows_to_look_at_are_told_and_their_true_labels_give_the_accuracy(shared
     assert counted.status_code == 200
     assert counted.json()["value"] == 1
     assert 0 < counted.json()["low"] < counted.json()["high"] <= 1
-    assert (counted.json()["rows"], counted.json()["more_gold"]) == (8, 24)
+    assert (counted.json()["rows"], counted.json()["more_gold"]) == (8, None)
+    assert counted.json()["gold_words"].startswith(
+        "24 further rows would halve the interval, more than there are"
+    )
     again = shared.http.get(f"/jobs/{job_id}/gold?rows=6", headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
 

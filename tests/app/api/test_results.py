@@ -180,7 +180,7 @@ def test_the_matrix_exists_as_soon_as_it_is_estimated_and_is_final_at_the_end(se
     assert "ETag" not in service.http.get(path + "?format=csv").headers
     service.publish(held, folder, card)
     final = service.http.get(path)
-    assert final.json() == answer.json() | {"final": True}
+    assert final.json() == answer.json() | {"final": True, "notes": card["notes"]}
     assert service.http.get(path, headers={"If-None-Match": final.headers["ETag"]}).status_code == 304
 
 

@@ -1,10 +1,13 @@
 """The transition resource beyond the matrix: intervals, advice, and the forms that it can be taken away in."""
 
+import csv
 import io
 
 import numpy as np
 import PIL.Image
 import pytest
+
+from app.api import renderings
 
 
 @pytest.fixture
@@ -112,3 +115,10 @@ def test_the_picture_of_curves_leaves_out_the_folds_of_stage_1(service, csv_file
     assert "stage2-forward-elr 0.500" in drawn
     assert "loss on the training rows" in drawn
     assert len(service.http.get(f"/jobs/{job['id']}/metrics").json()["data"]) == 4
+
+
+def test_class_names_in_the_csv_are_not_computed():
+    names = ("=1+1", "-2", "plain")
+    table = renderings.Table(names, "rows_clean_cols_noisy", np.eye(3), None, np.full(3, 1 / 3), "anchors")
+    rows = list(csv.reader(io.StringIO(renderings.render(table, "csv").decode())))
+    assert rows[0][1:] == [row[0] for row in rows[1:]] == ["'=1+1", "-2", "plain"]

@@ -106,3 +106,32 @@ def test_a_decision_that_says_nothing_is_refused_before_it_is_sent(command, job,
     code, _, err = command("decide", job.id, *words)
     assert code != 0
     assert "say" in err
+
+
+def test_rows_to_look_at_go_out_as_a_file_and_come_back_as_an_accuracy(
+    shared, job, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("C2S_URL", shared.address)
+    monkeypatch.setenv("C2S_TOKEN", TOKEN)
+    assert entry.main(["gold", "ls", job.id, "--rows", "8", "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    path = tmp_path / "look.csv"
+    assert entry.main(["gold", "ls", job.id, "--rows", "8", "--out", str(path)]) == 0
+    assert "8 rows in" in capsys.readouterr().err
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == [row["id"] for row in told]
+    assert {row["label"] for row in rows} == {""}
+    assert entry.main(["gold", "count", job.id, str(path)]) == 2  # nobody has looked yet
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row | {"label": row["predicted"]} for row in rows)
+    capsys.readouterr()
+    assert entry.main(["gold", "count", job.id, str(path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("accuracy 100.0%, 95 % interval ")
+    assert "more than there are to look at" in " ".join(out.split())
+    path.write_text("id,truth\n1,2\n")
+    assert entry.main(["gold", "count", job.id, str(path)]) == 2
+    assert "the columns id and label are needed" in capsys.readouterr().err
