@@ -1,4 +1,4 @@
-"""The dashboard in a browser: a service with a worker, and a page that is logged in."""
+"""The dashboard in a browser: a service with a worker, and pages of somebody who is logged in or not."""
 
 import pytest
 from chromium import PATIENCE, chromium
@@ -18,8 +18,8 @@ def service(browser, tmp_path_factory):
 
 
 @pytest.fixture
-def page(browser, service):
-    """A page that is logged in, and on which no script may fail and nothing may be refused by its policy."""
+def stranger(browser, service):
+    """A page of somebody who is not logged in; no script may fail on it, and nothing be refused by its policy."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     found = context.new_page()
     found.set_default_timeout(PATIENCE)
@@ -27,7 +27,13 @@ def page(browser, service):
     found.on("pageerror", lambda error: faults.append(str(error)))
     found.on("console", lambda said: faults.append(said.text) if "Security Policy" in said.text else None)
     found.on("dialog", lambda dialog: faults.append(dialog.message) or dialog.dismiss())
-    found.goto(f"{service.client.base_url}/?token={TOKEN}")
     yield found
     context.close()
     assert faults == []
+
+
+@pytest.fixture
+def page(stranger, service):
+    """The same, logged in."""
+    stranger.goto(f"{service.client.base_url}/?token={TOKEN}")
+    return stranger

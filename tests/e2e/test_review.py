@@ -4,8 +4,8 @@ import json
 import random
 
 import pytest
-from chromium import PATIENCE, READY, chromium
-from service import TOKEN, Service, spec
+from chromium import READY
+from service import TOKEN, spec
 
 pytestmark = pytest.mark.timeout(600)
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -26,39 +26,6 @@ def texts(count=240):
         said = " ".join(rng.choices(WORDS[right].split(), k=6))
         lines.append(json.dumps({"text": f"{said} {MARKUP} {number}", "y": label}))
     return "\n".join(lines)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def service(browser, tmp_path_factory):
-    with Service(tmp_path_factory.mktemp("home")) as found:
-        yield found
-
-
-@pytest.fixture
-def stranger(browser, service):
-    """A page of somebody who is not logged in; no script may fail on it, and nothing be refused by its policy."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    found = context.new_page()
-    found.set_default_timeout(PATIENCE)
-    faults = []
-    found.on("pageerror", lambda error: faults.append(str(error)))
-    found.on("console", lambda said: faults.append(said.text) if "Security Policy" in said.text else None)
-    found.on("dialog", lambda dialog: faults.append(dialog.message) or dialog.dismiss())
-    yield found
-    context.close()
-    assert faults == []
-
-
-@pytest.fixture
-def page(stranger, service):
-    stranger.goto(f"{service.client.base_url}/?token={TOKEN}")
-    return stranger
 
 
 @pytest.fixture(scope="module")
