@@ -212,7 +212,10 @@ def wilson(p: Any, n: Any) -> tuple[Any, Any]:
     """Wilson's interval of shares among so many rows: of numbers, or of arrays entry by entry."""
     centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+    low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+    return np.minimum(low, p), np.maximum(
+        high, p
+    )  # of all or none the end is the share itself, to the last bit
 
 
 def halving(rows: int, most: int) -> tuple[int | None, str | None]:

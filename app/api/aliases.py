@@ -145,7 +145,7 @@ def put(
     if absent is not None and (absent.strip() != "*" or match is not None):
         raise errors.Moved("only If-None-Match: * creates an alias, and If-Match moves one: send one of them")
     if absent is None and match is None:
-        raise errors.Unconditional()
+        raise errors.Unconditional("send If-Match with the ETag you saw, or If-None-Match: * to make it")
 
     with database.begin() as tx:
         model = aliases.version(tx, _name(tx, name), model_id=body.model_id, number=body.version)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.intake import duplicates, refusal, report, sampling
+from app.intake import duplicates, gold, refusal, report, sampling
 from app.intake import options as chosen
 from app.intake.raw import Raw
 from c2s import columns, data, encoding, errors, files, words
@@ -38,26 +38,8 @@ def build(
         raise refusal.refuse("bad_column", str(exc), {"pointer": "/label"}) from exc
     dataset = _dataset(raw, y, labels, options)
     if raw.gold is not None:
-        dataset = dataclasses.replace(dataset, gold=_gold(raw.gold.to_pylist(), dataset.classes))
+        dataset = dataclasses.replace(dataset, gold=gold.numbers(raw.gold.to_pylist(), dataset.classes))
     return dataset, _report(raw, dataset, started)
-
-
-def _gold(values: list[object], classes: Sequence[str]) -> data.Labels:
-    """The true class of each row, -1 where nobody looked."""
-    number = {"": -1, "-1": -1} | {name: k for k, name in enumerate(classes)}
-    found = [_named(value) for value in values]
-    if (unknown := next((name for name in found if name not in number), None)) is not None:
-        detail = f"a gold label is {unknown[:100]!r}, which no row is labelled as"
-        raise refusal.refuse("bad_column", detail, {"pointer": "/gold"})
-    return np.array([number[name] for name in found], dtype=np.int64)
-
-
-def _named(value: object) -> str:
-    """A gold label as classes are named; numbers with gaps come as fractions."""
-    if value is None or value != value:
-        return ""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole and isinstance(value, float) else value).strip()
 
 
 def _gaps(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -148,10 +130,19 @@ def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
         columns=_columns(raw, dataset),
         image=raw.image or _image(dataset),
         missing=_missing(raw),
-        notes=_lookalikes(dataset.classes),
+        notes=(*_known(dataset), *_lookalikes(dataset.classes)),
         sample=sampling.of(raw.rows, dataset),
         sha256=dataset.digest(),
         seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _known(dataset: data.Dataset) -> tuple[str, ...]:
+    """How many rows have a true label."""
+    if dataset.gold is None:
+        return ()
+    return (
+        f"{int((dataset.gold >= 0).sum())} of {len(dataset)} rows have a gold label, which is no feature",
     )
 
 

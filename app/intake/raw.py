@@ -64,6 +64,14 @@ class Raw:
 
 def names(options: chosen.Options, there: Sequence[str]) -> str:
     """The column of the labels: the one that was named, or one of the usual names."""
+    found = _label(options, there)
+    if options.gold == found:
+        detail = f"{found!r} is the column of the labels, so it cannot tell which of them are true"
+        raise refusal.refuse("bad_option", detail, {"pointer": "/gold"})
+    return found
+
+
+def _label(options: chosen.Options, there: Sequence[str]) -> str:
     shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
     for pointer, wanted in (("/text", options.text), ("/id", options.id), ("/gold", options.gold)):
         if wanted is not None and wanted not in there:

@@ -33,15 +33,18 @@ KNOWN = "known are CSV, JSON lines, Parquet, NPZ and zip archives of PNG and JPE
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def detect(path: Path, wanted: Literal["auto"] | chosen.Format) -> chosen.Format:
-    """The format that the bytes have; one that is not known, or not the one that was said, is refused."""
+def detect(path: Path, wanted: Literal["auto"] | chosen.Format, *, one_column: bool = False) -> chosen.Format:
+    """The format that the bytes have; one that is not known, or not the one that was said, is refused.
+
+    Rows without labels may have `one_column`, which looks like any text.
+    """
     with path.open("rb") as file:
         head = file.read(HEAD)
         file.seek(max(0, path.stat().st_size - 4))
         tail = file.read(4)
     if not head.removeprefix(codecs.BOM_UTF8).strip():
         raise refusal.refuse("empty", "the file is empty")
-    found = _binary(path, head, tail) or _text(head)
+    found = _binary(path, head, tail) or _text(head, one_column)
     if wanted in ("auto", found):
         return found
     if {wanted, found} <= {"csv", "jsonl"} and wanted != "auto":
@@ -69,7 +72,7 @@ def _zip(path: Path) -> chosen.Format:
     return "npz" if name.endswith(b".npy") and b"/" not in name else "zip"
 
 
-def _text(head: bytes) -> chosen.Format:
+def _text(head: bytes, one_column: bool) -> chosen.Format:
     pairs = head[:16]
     if head.startswith(UTF16) or (len(pairs) > 2 and (not any(pairs[::2]) or not any(pairs[1::2]))):
         detail = "the file is not UTF-8 text; save it in that encoding"
@@ -83,7 +86,7 @@ def _text(head: bytes) -> chosen.Format:
     if plain.startswith(b"{"):
         return "jsonl"
     first = plain.splitlines()[0]
-    if (len(head) < HEAD or b"\n" in plain) and not any(sign in first for sign in b",;\t"):
+    if not one_column and (len(head) < HEAD or b"\n" in plain) and not any(sign in first for sign in b",;\t"):
         raise refusal.refuse("unknown_format", f"the first line names no columns; {KNOWN}", {"line": 1})
     return "csv"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from app.intake import json_lines, refusal, sniff
+from app.intake import gold, json_lines, refusal, sniff
 from app.intake import options as chosen
 from app.intake.raw import Raw, by_row, names
 from c2s import columns, commas, errors, files, formats
@@ -145,10 +145,11 @@ def assemble(
     if found.num_rows > limits.rows:
         raise too_many_rows(limits)
     check_columns(found.column_names, limits)
+    known = options.gold or gold.marked(found, label, options)
     unused = {
         label,
         options.id,
-        options.gold,
+        known,
         *options.drop,
         "",
     }  # pandas leaves its row numbers without a name
@@ -162,7 +163,7 @@ def assemble(
         files.label_column(found[label], label),
         label,
         ids=ids,
-        gold=None if options.gold is None else columns.arrow(found[options.gold], options.gold),
+        gold=None if known is None else columns.arrow(found[known], known),
         dropped=tuple(name for name in found.column_names if name in options.drop),
     )
 

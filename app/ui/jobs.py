@@ -44,7 +44,7 @@ def show(request: Request, job_id: deps.JobId, database: deps.Db, store: deps.Fi
         title=job.name or names.get(job.dataset_id or "") or job.id,
         dataset=names.get(job.dataset_id or ""),
         ended=job.state in ENDED,
-        phases=reports.phases(job),
+        phases=reports.phases(job) if job.task == "train" else [],
         losses=reports.losses(database, job_id),
         accuracy=charts.curves(
             reports.series(database, job_id, "accuracy"),

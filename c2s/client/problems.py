@@ -91,7 +91,9 @@ class Problem(ClientError):
         self.faults: list[Fault] = body.get("errors") or []
         self.request_id: str | None = body.get("request_id") or answer.headers.get("x-request-id")
         self.retry_after = answer.retry_after
-        super().__init__(f"{self.code}: {self.detail}")
+        self.said = f"{self.code}: {self.detail}"
+        why = [str(fault.get("detail") or "") for fault in self.faults[:3]]
+        super().__init__("; ".join([self.said, *(one for one in why if one and one not in self.detail)]))
 
 
 class BadRequest(Problem):

@@ -58,8 +58,9 @@ FAULTS = {  # of files, more telling than the code of the whole
 def tell(exc: errors.C2SError) -> int:
     """Say it on standard error; the exit code."""
     say = sys.stderr.write
-    say(f"c2s: {plain(exc)}\n")
-    for fault in [one for one in getattr(exc, "faults", ()) if not _told(one, exc)][:SHOWN]:
+    said = getattr(exc, "said", str(exc))  # of a problem without its faults, which follow with their places
+    say(f"c2s: {plain(said)}\n")
+    for fault in [one for one in getattr(exc, "faults", ()) if not _told(one, said)][:SHOWN]:
         say(f"  {plain(_where(fault))}{plain(fault.get('detail', fault.get('code', '')))}\n")
     for line in getattr(exc, "log", ())[-SHOWN:]:
         say(f"  | {plain(line)}\n")
@@ -68,12 +69,10 @@ def tell(exc: errors.C2SError) -> int:
     return code_of(exc)
 
 
-def _told(fault: Any, exc: errors.C2SError) -> bool:
+def _told(fault: Any, said: str) -> bool:
     """Whether the sentence itself says it all."""
     told = fault.get("detail")
-    return (
-        bool(told) and told in str(exc) and all(fault.get(name) is None for name in ("line", "row", "entry"))
-    )
+    return bool(told) and told in said and all(fault.get(name) is None for name in ("line", "row", "entry"))
 
 
 def _where(fault: Any) -> str:

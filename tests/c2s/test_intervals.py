@@ -129,3 +129,10 @@ def test_the_plain_form_names_both_ends_of_every_number():
     assert np.array(plain["matrix"]).shape == (3, 3, 2)
     for low, high in [*plain["similarity"].values(), *plain["noise_rate"].values()]:
         assert 0 <= low <= high <= 1
+
+
+@pytest.mark.parametrize("rows", [3, 50, 77.3, 1000])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_an_interval_holds_its_own_share_to_the_last_bit(share, rows):
+    low, high = intervals.wilson(share, rows)
+    assert low <= share <= high

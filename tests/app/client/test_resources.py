@@ -112,6 +112,7 @@ def test_errors_carry_the_service_s_code_and_where(client, shared):
     with pytest.raises(problems.Invalid) as faulty:
         client.jobs.create(dataset, stage1={"epochs": 0})
     assert faulty.value.faults[0]["pointer"] == "/stage1/epochs"
+    assert faulty.value.faults[0]["detail"] in str(faulty.value)
     with c2s.Client(shared.address, "wrong" * 8) as stranger, pytest.raises(problems.Unauthorized):
         list(stranger.jobs.list())
     job = client.jobs.create(dataset)

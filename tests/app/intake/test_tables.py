@@ -56,6 +56,25 @@ def test_gold_numbers_with_gaps_and_rows_that_are_left_out_stay_together(taken, 
     assert data.load(tmp_path / "out" / "data").gold.tolist() == [1, -1, 0, -1, 1]
 
 
+def test_a_column_named_gold_that_holds_labels_is_no_feature_though_nobody_said_so(taken, tmp_path):
+    gold = ["no", "", "no", *[""] * 7]
+    lines = [f"{row},{known}" for row, known in zip(CSV.splitlines(), ["Gold", *gold], strict=True)]
+    report = taken("\n".join(lines))
+    assert "Gold" not in report.columns.used
+    assert report.notes == ("2 of 10 rows have a gold label, which is no feature",)
+    assert data.load(tmp_path / "out" / "data").gold.tolist() == [0, -1, 0, *[-1] * 7]
+
+
+def test_a_column_of_other_things_that_is_named_gold_is_a_feature(taken, tmp_path):
+    report = taken(CSV.replace("age", "gold", 1))
+    assert "gold" in report.columns.used
+    assert data.load(tmp_path / "out" / "data").gold is None
+
+
+def test_the_labels_themselves_cannot_be_gold(taken):
+    assert first(taken(CSV, label="y", gold="y")) == ("bad_option", {"pointer": "/gold"})
+
+
 def test_a_gold_label_that_is_no_class_refuses_the_file(taken):
     assert first(taken(CSV.replace("age", "g", 1), gold="g"))[0] == "bad_column"
     assert first(taken(CSV, gold="nowhere"))[0] == "bad_option"

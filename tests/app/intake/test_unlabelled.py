@@ -53,6 +53,14 @@ def test_rows_of_a_table_are_read_as_predict_reads_them(encode):
     assert "'six'" in said[3]
 
 
+def test_a_csv_of_one_column_is_read_as_well(encode):
+    x, notes, model = encode("text", 'text\ngood fine thing\n"poor, bad"\n')
+    expected = model.raw(["good fine thing", "poor, bad"])
+    np.testing.assert_array_equal(x.indices, expected.indices)
+    np.testing.assert_array_equal(x.weights, expected.weights)
+    assert notes == [[2, None], [3, None]]
+
+
 def test_json_lines_and_parquet_say_the_same_as_csv(encode, tmp_path):
     lines = '{"a": 1, "b": 2, "c": "x"}\nnonsense\n{"a": "3", "b": 4, "c": "y", "more": 1}\n'
     lines += '{"a": [1], "b": 1}\n{"b": 1}\n'

@@ -172,3 +172,12 @@ def test_events_are_lines_that_people_can_read():
     assert words.event("checkpoint", kept) == "transition fold-1 epoch 4 kept, 2.0 KiB"
     failed = {"state": "failed", "error": {"code": "diverged", "message": "not a number"}}
     assert words.event("end", failed) == "end failed diverged: not a number"
+
+
+def test_a_prediction_of_many_rows_shows_no_training(shared, browser, published):
+    model, _ = published("tabular")
+    made = shared.http.post("/predictions", params={"model": model}, content="a,b,c\n1,2,x\n")
+    text = browser.get(f"/ui/jobs/{made.json()['id']}").text
+    assert "a prediction of many rows" in text
+    assert "its dataset was deleted" not in text
+    assert "stage1" not in text
