@@ -1,5 +1,6 @@
 """Predictions for many rows: in chunks that outlive the process, the same bytes whatever happens, in flat memory."""
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -7,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import psutil
 import pytest
 import workers
 from pyarrow import parquet
@@ -18,7 +20,7 @@ from app.intake import reading
 from app.intake.options import Options
 from c2s import data, pipeline
 from c2s.runtime import Runtime
-from worker import tasks
+from worker import holding, tasks
 
 TABLE = "a,b,c,y\n" + "".join(f"{i % 7},{(i * 3) % 5},{'xyz'[i % 3]},{'ab'[i % 2]}\n" for i in range(200))
 
@@ -176,9 +178,13 @@ def test_a_drained_predictor_gives_its_job_back_and_a_damaged_part_is_made_again
 def test_a_cancelled_prediction_stops_and_its_file_waits_for_a_retry(home, place):
     job_id = place(table(200_000))
 
-    def cancel(_):
+    def cancel(predictor):
+        predictor.suspend()  # or it might end before its supervisor has read the wish
         with home.db.begin() as tx:
             jobs.request_cancel(tx, job_id)
+        time.sleep(2 * holding.QUIET_SECONDS)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            predictor.resume()
 
     thread = meddle(home, job_id, cancel)
     job = home.do()
