@@ -150,14 +150,7 @@ def show(job_id: deps.JobId, database: deps.Db) -> PredictionsOut:
     "/{job_id}/results",
     summary="The predictions, a row each",
     response_class=StreamingResponse,
-    responses={
-        200: {
-            "description": "As CSV, JSON lines or Parquet, by `Accept` or `format`",
-            "content": {kind: {"schema": {"type": "string"}} for kind in downloads.TYPES.values()},
-        },
-        304: {"description": "Not changed"},
-        **problems.documented(406, 409),
-    },
+    responses=downloads.DOCUMENTED | problems.documented(406, 409),
 )
 def results(
     job_id: deps.JobId,

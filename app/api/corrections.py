@@ -36,14 +36,7 @@ class Thresholds:
     "/{job_id}/corrected",
     summary="Every row with its label put right",
     response_class=StreamingResponse,
-    responses={
-        200: {
-            "description": "As CSV, JSON lines or Parquet, by `Accept` or `format`",
-            "content": {kind: {"schema": {"type": "string"}} for kind in downloads.TYPES.values()},
-        },
-        304: {"description": "Not changed"},
-        **problems.documented(406),
-    },
+    responses=downloads.DOCUMENTED | problems.documented(406),
 )
 def corrected(
     job_id: deps.JobId,

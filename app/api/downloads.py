@@ -27,6 +27,13 @@ TYPES: dict[Form, str] = {
 OTHER_NAMES: dict[str, Form] = {"*/*": "csv", "": "csv", "text/*": "csv", "application/jsonl": "jsonl"}
 CLASSES, TOP = b"c2s.classes", b"c2s.top"  # of a schema's metadata, as the worker writes it
 PIECE = 2**20  # bytes
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "As CSV, JSON lines or Parquet, by `Accept` or `format`",
+        "content": {kind: {"schema": {"type": "string"}} for kind in TYPES.values()},
+    },
+    304: {"description": "Not changed"},
+}
 
 
 def wanted(accept: str) -> Form:
@@ -35,7 +42,7 @@ def wanted(accept: str) -> Form:
     for part in accept.split(","):
         if (form := known.get(part.partition(";")[0].strip().lower())) is not None:
             return form
-    raise problems.NotAcceptable(f"predictions are {', '.join(TYPES.values())}")
+    raise problems.NotAcceptable(f"the rows come as {', '.join(TYPES.values())}")
 
 
 def stream(path: Path, form: Form) -> Iterator[bytes]:
