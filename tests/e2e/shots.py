@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from chromium import chromium
-from service import TOKEN, Service, rows, spec
+from service import TOKEN, Service, spec
 
 SIZES = (1280, 390)
 SCHEMES = ("light", "dark")
@@ -57,10 +57,7 @@ def hundred():
 
 def fill(service, epochs=8):
     """Something on every page; their addresses by name."""
-    http = service.client
-
-    def dataset(name, content, **more):
-        return http.post("/datasets", content=content, params={"name": name, **more}).json()["id"]
+    http, dataset = service.client, service.dataset
 
     def job(body):
         return http.post("/jobs", json=body).json()["id"]
@@ -71,11 +68,11 @@ def fill(service, epochs=8):
     few = {"stage1": {"epochs": epochs}, "stage2": {"epochs": epochs}}
     few |= {"transition": {"posteriors": "in-sample"}} if epochs < 8 else {}  # five nets less a job
     sets = {
-        "digits": dataset("digits", digits()),
-        "irises": dataset("irises", table(), label="species"),
-        "reviews": dataset("reviews", texts()),
-        "hundred": dataset("hundred classes", hundred()),
-        "blobs": dataset("blobs", rows()),
+        "digits": dataset(digits(), name="digits"),
+        "irises": dataset(table(), name="irises", label="species"),
+        "reviews": dataset(texts(), name="reviews"),
+        "hundred": dataset(hundred(), name="hundred classes"),
+        "blobs": dataset(),
     }
     first = job({"dataset_id": sets["digits"], "name": "digits", **few})
     second = job({"dataset_id": sets["digits"], "name": "digits", "method": "forward", **few})
