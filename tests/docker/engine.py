@@ -10,12 +10,12 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 import httpx
+from ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -85,11 +85,6 @@ def stand_in(image):
         and subprocess.run(["docker", "pull", "--quiet", image], capture_output=True).returncode != 0
     ):
         docker("build", "--quiet", "--tag", image, "-", input=STAND_INS[image])
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def until(condition, seconds, what):
