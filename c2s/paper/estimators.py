@@ -17,7 +17,7 @@ def tables_of(rows: list[results.Row]) -> list[tables.Table]:
     if not known:
         return []
     names = (*cells.NOISES, "pair-0.45", human.MAJORITY, human.ONE_ANSWER, human.RULES, *human.CIFAR10N)
-    places = sorted({_place(row) for row in known}, key=lambda place: (place[0], names.index(place[1])))
+    places = sorted({_place(row) for row in known}, key=lambda at: (at[0], names.index(at[1]), at[2]))
     lines = tuple(_line(place, [row for row in known if _place(row) == place]) for place in places)
     return [tables.Table("Error of T_c by estimator", ("data", "chosen", *ORDER), lines, NOTE)]
 

@@ -17,32 +17,22 @@ def print_tables(
     *,
     datasets: tuple[str, ...] = (),
     measure: str | None = None,
-    markdown: Path | None = None,
     console: rich.console.Console | None = None,
 ) -> None:
-    """Print every table the results under `out` allow, and write them as Markdown if asked to."""
-    found = build(results.read(out / runs.RESULTS), datasets=datasets, measure=measure)
+    """Print every table the results under `out` allow."""
     shown = console or rich.console.Console()
-    for table in found:
+    for table in build(results.read(out / runs.RESULTS), datasets=datasets, measure=measure):
         shown.print(tables.to_rich(table))
-    if markdown is not None:
-        markdown.write_text("\n".join(map(tables.to_markdown, found)), encoding="utf-8")
 
 
 def build(
     rows: list[results.Row], *, datasets: tuple[str, ...] = (), measure: str | None = None
 ) -> list[tables.Table]:
     """The comparison of each dataset and preset, then clean labels, then perturbed matrices."""
-    rows = newest([row for row in rows if not datasets or row["dataset"] in datasets])
+    rows = results.newest([row for row in rows if not datasets or row["dataset"] in datasets])
     estimated = [row for row in rows if row["eta"] is None]
     found = [_comparison(group, estimated, measure) for group in _groups(estimated, datasets)]
     return [*found, *ablation.tables_of(rows), *robustness.tables_of(rows), *estimators.tables_of(rows)]
-
-
-def newest(rows: list[results.Row]) -> list[results.Row]:
-    """One row a run: a preset that changed since leaves its old rows behind."""
-    names = ("dataset", "noise", "method", "preset", "seed", "subset", "eta")
-    return list({tuple(row[name] for name in names): row for row in rows}.values())
 
 
 def _groups(rows: list[results.Row], datasets: tuple[str, ...]) -> list[Group]:
@@ -59,7 +49,8 @@ def _comparison(group: Group, rows: list[results.Row], measure: str | None) -> t
     mine = [row for row in rows if (row["dataset"], row["preset"], row["subset"]) == group]
     noises = _noises(dataset, mine)
     printed = cells.methods(dataset, noises) or settings.METHODS
-    methods = list(dict.fromkeys([*printed, *(row["method"] for row in mine)]))
+    others = {row["method"] for row in mine} - {*printed}
+    methods = [*printed, *sorted(others, key=settings.METHODS.index)]
     chosen = measure or MEASURES[preset]
     lines = []
     for method in methods:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,15 @@ def read(path: Path) -> list[Row]:
     return [row for row in rows if row is not None]
 
 
-def append(path: Path, row: Row) -> None:
-    """Add a line that is whole on the disk when this returns; several processes may share the file."""
-    line = json.dumps(row, allow_nan=False).encode() + b"\n"
+def newest(rows: Iterable[Row]) -> list[Row]:
+    """One row a run: a preset that changed since leaves its old rows behind."""
+    names = ("dataset", "noise", "method", "preset", "seed", "subset", "eta")
+    return list({tuple(row[name] for name in names): row for row in rows}.values())
+
+
+def append(path: Path, *rows: Row) -> None:
+    """Add lines that are whole on the disk when this returns; several processes may share the file."""
+    line = b"".join(json.dumps(row, allow_nan=False).encode() + b"\n" for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # freed when the file closes

@@ -93,17 +93,13 @@ def test_clean_labels_and_perturbed_matrices_have_tables_of_their_own() -> None:
     assert cell(second, "0.5", "f-class2simi") == "not run"
 
 
-def test_tables_are_printed_and_written_as_markdown(tmp_path: Path) -> None:
+def test_tables_are_printed(tmp_path: Path) -> None:
     results.append(tmp_path / runs.RESULTS, row("sym-0.6", "forward", 0.97))
     text = io.StringIO()
     console = rich.console.Console(file=text, width=200)
-    report.print_tables(tmp_path, console=console, markdown=tmp_path / "tables.md")
+    report.print_tables(tmp_path, console=console)
     assert "not run" in text.getvalue()
     assert "97.00 (n=1)" in text.getvalue()
-    written = (tmp_path / "tables.md").read_text(encoding="utf-8")
-    assert "| method | sym-0.2 |" in written
-    assert "97.00 (n=1)<br>paper 96.89 ± 0.49<br>gap +0.11" in written
-    assert "? contradicts its neighbours" in written
 
 
 def test_datasets_can_be_chosen_whether_run_or_not() -> None:
@@ -133,3 +129,19 @@ def test_estimators_stand_side_by_side_with_their_error_over_seeds() -> None:
     assert cell(table, "mnist pair-0.45", "anchors") == "30.0 (1)"
     assert cell(table, "mnist pair-0.45", "volmin") == "not run"
     assert cell(table, "mnist pair-0.45", "chosen") == "anchors, hoc"
+
+
+def test_parts_of_a_dataset_stand_in_the_order_of_their_rows_whatever_the_order_of_the_lines() -> None:
+    parts = (None, 100, 200, 300, 400, 500)
+    rows = [row("sym-0.2", "forward", 0.9, subset=n, estimator="hoc", errors={"hoc": 0.01}) for n in parts]
+    expected = ["mnist sym-0.2", *(f"mnist sym-0.2 first {part}" for part in parts[1:])]
+    for told in (rows, rows[::-1]):
+        *_, table = report.build(told)
+        assert [line[0] for line in table.rows] == expected
+
+
+def test_methods_that_the_paper_has_not_stand_in_the_order_of_ours() -> None:
+    methods = ("ce", "volmin", "prune", "f-class2simi-exact")
+    for told in (methods, methods[::-1]):
+        (table,) = report.build([row("sym-0.2", method, 0.9) for method in told])
+        assert tuple(line[0] for line in table.rows)[-4:] == methods
