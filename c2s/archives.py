@@ -62,6 +62,7 @@ def noise_model(card: dict[str, Any]) -> dict[str, Any]:
         "priors": {"clean": clean.tolist(), "noisy": (clean @ T_c).tolist()},
         "estimator": found["estimator"],
         "T_c": found["matrix"],
+        "as_given": found.get("as_given"),  # T_c of the labels as they came, where T_c is of labels put right
         "T_s": found["similarity"],  # t01 = P(given similar | truly dissimilar)
         "noise_rate": found["noise_rate"],
         "reduces_noise": found["reduces_noise"],

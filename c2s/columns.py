@@ -1,30 +1,26 @@
 """Named columns: how each becomes numbers, learnt from the training table and applied to every later one.
 
-The Arrow type of a column decides: numbers, booleans and dates are scaled, all else is a category by its text.
+The Arrow type of a column decides: numbers, booleans and dates are scaled, all else is a category by its text, but
+for text from files without types that is numbers with a few strays.
 Rows count from 0 in messages.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import PositiveFloat
 
-from c2s import errors, schema
+from c2s import errors, numerals, schema, unused
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_VALUES = 64  # of a category; the rest share one column
+FLOAT32 = float(np.finfo(np.float32).max)
 Floats = npt.NDArray[np.float64]
 Block = npt.NDArray[np.float32]
-MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "?"]  # what stands in a CSV where nothing is known
-NUMBER = rb"(?<![\d.,])-?\d+%b\d+(?![\d.,])"  # with the sign between whole and fraction
 
 
 class Number(schema.Config):
@@ -36,6 +32,7 @@ class Number(schema.Config):
     scale: PositiveFloat
     missing: bool = False  # some were missing in training: one more column says which
     time: bool = False  # dates count as seconds
+    strays: bool = False  # some cells were words in training: here and later these are missing values
 
     @property
     def width(self) -> int:
@@ -55,46 +52,6 @@ class Category(schema.Config):
         return len(self.values) + self.other
 
 
-def named(raw: object) -> Mapping[str, object] | None:
-    """Columns by name, if the rows have names: an Arrow table, a mapping of columns, or a list of mappings."""
-    import pyarrow as pa
-
-    if isinstance(raw, pa.Table):
-        return dict(zip(raw.column_names, raw.columns, strict=True))
-    if isinstance(raw, list | tuple) and raw and all(isinstance(row, Mapping) for row in raw):
-        every = dict.fromkeys(name for row in raw for name in row)
-        return {name: [row.get(name) for row in raw] for name in every}
-    return raw if isinstance(raw, Mapping) else None
-
-
-def table(
-    raw: object, names: Sequence[str] | None = None, *, numeric: AbstractSet[str] = frozenset()
-) -> pa.Table:
-    """These columns as Arrow, in this order; all of them unless said otherwise. Numeric ones may mix 1 and "1"."""
-    import pyarrow as pa
-
-    found = named(raw)
-    if found is None or not all(isinstance(name, str) for name in found):
-        raise errors.InvalidDataset("the rows need named columns")
-    for name in names or ():
-        if name not in found:
-            there = ", ".join(map(repr, found)) or "no other"
-            raise errors.InvalidDataset(f"column {name!r} is missing; there is {there}", field=name)
-    columns = {
-        name: arrow(_spelt(found[name]) if name in numeric else found[name], name)
-        for name in (found if names is None else names)
-    }
-    if len({len(column) for column in columns.values()}) > 1:
-        raise errors.InvalidDataset("the columns differ in length")
-    return pa.table(columns)
-
-
-def _spelt(values: object) -> object:
-    if isinstance(values, list) and any(isinstance(value, str) for value in values):
-        return [str(value) if type(value) in (int, float) else value for value in values]
-    return values
-
-
 def arrow(values: object, name: str) -> pa.ChunkedArray:
     """A column as Arrow, without a dictionary."""
     import pyarrow as pa
@@ -102,10 +59,29 @@ def arrow(values: object, name: str) -> pa.ChunkedArray:
     if isinstance(values, str | bytes):
         raise errors.InvalidDataset(f"column {name!r} must be a list, not one string", field=name)
     try:
-        column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([pa.array(values)])
+        column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([_array(values)])
         return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    except (pa.ArrowException, TypeError, ValueError) as exc:
-        raise errors.InvalidDataset(f"column {name!r} cannot be read: {exc}", field=name) from exc
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as exc:
+        said = f"column {name!r} must hold one value a row, all of them numbers or all texts"
+        raise errors.InvalidDataset(said, field=name) from exc
+
+
+def _array(values: Any) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except OverflowError:  # an integer that 64 bits do not hold
+        return pa.array([float(value) if type(value) is int else value for value in values])
+
+
+def called(kind: pa.DataType) -> str:
+    """What a column of a type that cannot be used holds, as a user would say it."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(kind):
+        return "lists or objects"
+    return "bytes" if "binary" in str(kind) else f"values of the type {str(kind).partition('<')[0]}"
 
 
 def strings(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -116,53 +92,31 @@ def strings(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise errors.InvalidDataset(
-            f"column {name!r} holds {kind}, only numbers, dates and UTF-8 text can be used", field=name
+            f"column {name!r} holds {called(kind)}, only numbers, dates and UTF-8 text can be used",
+            field=name,
         )
     try:
         found = column.cast(pa.string())
     except pa.ArrowException as exc:
-        raise errors.InvalidDataset(f"column {name!r} cannot be read: {exc}", field=name) from exc
+        said = f"column {name!r} holds {called(kind)}, which cannot be read as text"
+        raise errors.InvalidDataset(said, field=name) from exc
     return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
 
 
-def numbers(column: pa.ChunkedArray, name: str, *, time: bool = False) -> Floats:
-    """The column as finite numbers, NaN where missing."""
+def numbers(column: pa.ChunkedArray, name: str, *, time: bool = False, strays: bool = False) -> Floats:
+    """The column as numbers that float32 holds, NaN where there is none: an infinity is no value of anything."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) and not time:
-        column = _parsed(column, name)
+        column = numerals.parsed(column, name, strays=strays)
     try:
         if time:
             column = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
         values: Floats = column.cast(pa.float64(), safe=False).to_numpy()
     except pa.ArrowException as exc:
-        raise errors.InvalidDataset(
-            f"column {name!r} must hold {'dates' if time else 'numbers'}: {exc}", field=name
-        ) from exc
-    narrow(values, name)
-    return values
-
-
-def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Numbers that were written as text; what means "missing" in a file means it here too."""
-    import pyarrow as pa
-
-    found: list[float | None] = []
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            found.append(None if value is None or value.strip() in MISSING else float(value))
-        except ValueError as exc:
-            said = f"column {name!r} must hold numbers: row {row} holds {value[:40]!r}"
-            raise errors.InvalidDataset(said, field=name) from exc
-    return pa.chunked_array([pa.array(found, pa.float64())])
-
-
-def decimal_point(sample: bytes, delimiter: str) -> str:
-    """Comma where it cannot part columns and more numbers are written with it than with a point."""
-    if delimiter == ",":
-        return "."
-    written = {sign: len(re.findall(NUMBER % re.escape(sign.encode()), sample)) for sign in (",", ".")}
-    return "," if written[","] > written["."] else "."
+        wanted = "dates, written as 2024-12-31 or 2024-12-31T23:59:59" if time else "numbers"
+        raise errors.InvalidDataset(f"column {name!r} must hold {wanted}", field=name) from exc
+    return np.where(np.abs(values) <= FLOAT32, values, np.nan)
 
 
 def narrow(values: Floats, name: str) -> Block:
@@ -170,45 +124,52 @@ def narrow(values: Floats, name: str) -> Block:
     with np.errstate(over="ignore"):
         found = values.astype(np.float32)
     if np.isinf(found).any():
-        row = int(np.isinf(found).argmax())
-        raise errors.InvalidDataset(
-            f"column {name!r}, row {row}: {values[row]} is infinite or beyond float32", field=name
-        )
+        where = f", row {np.isinf(found).argmax()}" if len(found) > 1 else ""
+        said = f"column {name!r}{where}: the number is too far from the training rows for float32"
+        raise errors.InvalidDataset(said, field=name)
     return found
 
 
-def learn(name: str, column: pa.ChunkedArray) -> Number | Category | None:
-    """How this column is encoded; None if it says nothing."""
+def learn(name: str, column: pa.ChunkedArray, *, loose: bool = False) -> Number | Category | unused.Silent:
+    """How this column is encoded, or why it says nothing. Text is `loose` where its file knows no types."""
     from pyarrow import types
 
     time = types.is_date(column.type) or types.is_timestamp(column.type)
     plain = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     if time or any(fits(column.type) for fits in plain):
         return _learn_numbers(name, numbers(column, name, time=time), time)
-    return _learn_values(name, strings(column, name))
+    found = strings(column, name)
+    if loose and numerals.prevail(found):
+        spec = _learn_numbers(name, numbers(found, name, strays=True), time)
+        if isinstance(spec, str):
+            return spec
+        return spec.model_copy(update={"strays": len(numerals.strays(found)) > 0})
+    return _learn_values(name, found)
 
 
-def _learn_numbers(name: str, values: Floats, time: bool) -> Number | None:
+def _learn_numbers(name: str, values: Floats, time: bool) -> Number | unused.Silent:
     missing = bool(np.isnan(values).any())
     present = values[~np.isnan(values)]
     if len(present) == 0:
-        return None
+        return "empty"
     if present.min() == present.max():  # the deviation of equal numbers need not be 0 in floating point
-        return Number(name=name, mean=present[0], scale=1, missing=True, time=time) if missing else None
+        return Number(name=name, mean=present[0], scale=1, missing=True, time=time) if missing else "constant"
     scale = float(present.std()) or 1.0  # tiny numbers have squares of 0
     return Number(name=name, mean=float(present.mean()), scale=scale, missing=missing, time=time)
 
 
-def _learn_values(name: str, found: pa.ChunkedArray) -> Category | None:
+def _learn_values(name: str, found: pa.ChunkedArray) -> Category | unused.Silent:
     counts = {pair["values"]: pair["counts"] for pair in found.value_counts().to_pylist()}
     known = sorted(
         (value for value in counts if value is not None), key=lambda value: (-counts[value], value)
     )
-    kept = known[:MOST_VALUES]
-    if len(known) > MOST_VALUES:  # a value that occurs once, among many, is a name and not a category
+    kept = known[: unused.MOST_VALUES]
+    if len(known) > unused.MOST_VALUES:  # a value that occurs once, among many, is a name and not a category
         kept = [value for value in kept if counts[value] > 1]
+    if not kept:
+        return "all_different" if known else "empty"
     other = len(kept) < len(counts)
-    return Category(name=name, values=tuple(kept), other=other) if kept and len(kept) + other > 1 else None
+    return Category(name=name, values=tuple(kept), other=other) if len(kept) + other > 1 else "constant"
 
 
 def fill(block: Block, spec: Number | Category, column: pa.ChunkedArray) -> None:
@@ -223,7 +184,7 @@ def fill(block: Block, spec: Number | Category, column: pa.ChunkedArray) -> None
 
 
 def _fill_number(block: Block, spec: Number, column: pa.ChunkedArray) -> None:
-    values = numbers(column, spec.name, time=spec.time)
+    values = numbers(column, spec.name, time=spec.time, strays=spec.strays)
     missing = np.isnan(values)
     block[:, 0] = narrow((np.where(missing, spec.mean, values) - spec.mean) / spec.scale, spec.name)
     if spec.missing:

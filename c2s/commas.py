@@ -2,16 +2,18 @@
 
 import contextlib
 import csv
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from c2s import columns, errors
+from c2s import errors
 
 BLOCK = 2**26  # bytes: the longest row that a text file may have
 MOST_COLUMNS = 4096
 SAMPLE = 2**16  # bytes that show how numbers are written
 CHUNK = 2**20  # bytes
+NUMBER = rb"(?<![\d.,])-?\d+%b\d+(?![\d.,])"  # with the sign between whole and fraction
 
 
 def delimiter(path: Path) -> str:
@@ -29,9 +31,13 @@ def delimiter(path: Path) -> str:
 
 
 def decimal_point(path: Path, sign: str) -> str:
-    """How the file writes fractions."""
+    """How the file writes fractions: by comma where it parts no columns and more numbers have it than a point."""
+    if sign == ",":
+        return "."
     with path.open("rb") as file:
-        return columns.decimal_point(file.read(SAMPLE), sign)
+        sample = file.read(SAMPLE)
+    written = {point: len(re.findall(NUMBER % re.escape(point.encode()), sample)) for point in (",", ".")}
+    return "," if written[","] > written["."] else "."
 
 
 def check_quotes(path: Path, sign: str) -> None:

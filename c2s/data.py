@@ -2,8 +2,8 @@
 
 On disk it is a folder that appears whole: `x.npy` (uint8 images, float32 vectors) or `indptr.npy`, `indices.npy`,
 `weights.npy` (bags of terms), `vectors.npy` (word vectors, if the user brought some), `y.npy`, `rows.arrow`
-(the user's row ids and raw labels), `gold.npy` and `amended.npy` (where people know better) and `meta.json`. Arrays are
-memory-mapped when read.
+(the user's row ids and raw labels), `gold.npy`, `amended.npy`, `given.npy` (where people know better) and `meta.json`.
+Arrays are memory-mapped when read.
 """
 
 import hashlib
@@ -16,10 +16,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from c2s import errors, folders, streams
+from c2s import errors, folders
 from c2s.shape import Shape
 
 FORMAT = 1
+MORE = ("vectors", "gold", "amended", "given")  # arrays that not every dataset has, in their order
 BY_PERSON, BY_MODEL = 1, 2  # who made a label what it is; 0: it is as it was given
 Kind = Literal["image", "vectors", "tabular", "text"]
 Label = str | int | float | bool
@@ -63,6 +64,7 @@ class Dataset:
     vectors: npt.NDArray[np.float32] | None = None  # the user's word vectors, one per term
     gold: Labels | None = None  # the true class of rows that somebody looked at; -1 for the others
     amended: npt.NDArray[np.int8] | None = None  # whose each label is, if some were put right
+    given: Labels | None = None  # the labels before some were put right; -1: of a class that is gone
 
     def __post_init__(self) -> None:
         _check(self)
@@ -167,32 +169,6 @@ def as_inputs(x: npt.ArrayLike) -> tuple[npt.NDArray[Any], Kind]:
         return array.astype(np.float32), "vectors"
 
 
-def split(y: Labels, share: float, *, seed: int) -> tuple[Labels, Labels]:
-    """Stratified (train, validation) row numbers; every class keeps at least one training row."""
-    rng = streams.numpy(seed, "split")
-    held = [_held(rng.permutation(np.flatnonzero(y == k)), share) for k in np.unique(y)]
-    validation = np.sort(np.concatenate(held))
-    if len(validation) == 0:  # too few rows per class to stratify
-        validation = np.sort(rng.permutation(len(y))[: max(1, round(share * len(y)))])
-    if len(validation) >= len(y):
-        raise errors.InvalidDataset("too few rows to hold any out for validation")
-    return np.setdiff1d(np.arange(len(y)), validation), validation
-
-
-def _held(members: Labels, share: float) -> Labels:
-    return members[: min(len(members) - 1, round(share * len(members)))]
-
-
-def folds(y: Labels, count: int, *, seed: int) -> Labels:
-    """A fold number for every row, stratified by label."""
-    rng = streams.numpy(seed, "folds")
-    order = rng.permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]  # classes one after the other, shuffled inside
-    numbers = np.empty(len(y), dtype=np.int64)
-    numbers[order] = np.arange(len(y)) % count
-    return numbers
-
-
 def save(dataset: Dataset, folder: Path) -> None:
     """Write the dataset; it appears whole or not at all."""
     import pyarrow as pa
@@ -222,7 +198,7 @@ def _arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
         found |= {"indptr": dataset.x.indptr, "indices": dataset.x.indices, "weights": dataset.x.weights}
     else:
         found["x"] = dataset.x
-    more = {"vectors": dataset.vectors, "gold": dataset.gold, "amended": dataset.amended}
+    more = {name: getattr(dataset, name) for name in MORE}
     return found | {name: array for name, array in more.items() if array is not None}
 
 
@@ -243,8 +219,6 @@ def load(folder: Path) -> Dataset:
         x = arrays["x"]
     else:
         x = Bags(arrays["indptr"], arrays["indices"], arrays["weights"], meta["width"])
-    rows = pyarrow.feather.read_table(folder / "rows.arrow", columns=["id"])
-    ids = tuple(rows["id"].to_pylist())
+    ids = pyarrow.feather.read_table(folder / "rows.arrow", columns=["id"])["id"].to_pylist()
     y, labels = np.array(arrays["y"]), tuple(meta["labels"])
-    more = (arrays.get(name) for name in ("vectors", "gold", "amended"))
-    return Dataset(x, y, labels, meta["kind"], ids, meta["encoding"], *more)
+    return Dataset(x, y, labels, meta["kind"], tuple(ids), meta["encoding"], *map(arrays.get, MORE))

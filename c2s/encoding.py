@@ -4,13 +4,17 @@ The same `apply` encodes the rows of training and of prediction, so the two cann
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, assert_never
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Annotated, Any, Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 
-from c2s import columns, data, errors, schema, words
+from c2s import columns, data, errors, numerals, rows, schema, unused, words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Column = Annotated[columns.Number | columns.Category, Field(discriminator="kind")]
 
@@ -84,17 +88,67 @@ def from_array(array: npt.NDArray[Any]) -> VectorEncoding | ImageEncoding:
     return ImageEncoding(height=height, width=width, channels=channels, unit=array.dtype.kind == "f")
 
 
-def learn(raw: object) -> TableEncoding:
-    """Learn how to encode named columns: an Arrow table, a mapping of columns, or a list of mappings."""
-    table = columns.table(raw)
+def learn(raw: object, *, loose: AbstractSet[str] = frozenset()) -> TableEncoding:
+    """Learn how to encode named columns, of which the loose ones came without a type.
+
+    They are an Arrow table, a mapping of columns, or a list of mappings.
+    """
+    table = rows.table(raw)
     if table.num_columns and table.num_rows == 0:
         raise errors.InvalidDataset("the table has no rows")
-    found = {name: columns.learn(name, table.column(name)) for name in table.column_names}
-    dropped = tuple(name for name, column in found.items() if column is None)
+    found = {
+        name: columns.learn(name, table.column(name), loose=name in loose) for name in table.column_names
+    }
+    dropped = tuple(name for name, column in found.items() if isinstance(column, str))
     if len(dropped) == len(found):
         where = ", ".join(map(repr, dropped)) or "a table without columns"
         raise errors.InvalidDataset(f"there is nothing to learn from in {where}")
-    return TableEncoding(columns=tuple(column for column in found.values() if column), dropped=dropped)
+    used = tuple(column for column in found.values() if not isinstance(column, str))
+    return TableEncoding(columns=used, dropped=dropped)
+
+
+def silent(
+    spec: TableEncoding, raw: object, *, loose: AbstractSet[str] = frozenset()
+) -> dict[str, unused.Silent]:
+    """Why each column that was left out of what was learnt from these rows says nothing."""
+    table = rows.table(raw, list(spec.dropped))
+    found = {name: columns.learn(name, table.column(name), loose=name in loose) for name in spec.dropped}
+    return {name: why for name, why in found.items() if isinstance(why, str)}
+
+
+def left_out(
+    spec: Encoding,
+    raw: "pa.Table",
+    aside: Mapping[str, unused.Aside],
+    *,
+    loose: AbstractSet[str] = frozenset(),
+) -> list[unused.Unused]:
+    """The columns that were set aside, and of the rows' own those that the encoding leaves out."""
+    found = [unused.Unused(name, code) for name, code in aside.items()]
+    if isinstance(spec, words.TextEncoding):
+        found += [unused.Unused(name, "not_the_text") for name in raw.column_names if name != spec.column]
+    if isinstance(spec, TableEncoding):
+        found += [unused.Unused(name, code) for name, code in silent(spec, raw, loose=loose).items()]
+    return found
+
+
+def strays(spec: Encoding, raw: object) -> dict[str, tuple[int, str]]:
+    """How many cells of each column of numbers hold none, and the first of them."""
+    found = {}
+    for column in spec.columns if isinstance(spec, TableEncoding) else ():
+        if isinstance(column, columns.Number) and column.strays:
+            cells = numerals.strays(rows.table(raw, [column.name]).column(0))
+            found[column.name] = (len(cells), cells[0].as_py())
+    return found
+
+
+def remarks(found: Mapping[str, tuple[int, str]]) -> list[str]:
+    """What to say of strays."""
+    return [
+        f"column {name!r} is read as numbers: cells that hold none count as missing"
+        f" ({count}, such as {example[: numerals.LONGEST_SHOWN]!r})"
+        for name, (count, example) in found.items()
+    ]
 
 
 def apply(spec: Encoding, raw: object) -> data.Inputs:
@@ -115,15 +169,13 @@ def apply(spec: Encoding, raw: object) -> data.Inputs:
 def texts(raw: object, column: str | None = None) -> list[str]:
     """The texts of a list, an array or a named column; a missing one is empty."""
     name = column or "text"
-    values = (
-        columns.arrow(raw, name) if columns.named(raw) is None else columns.table(raw, [name]).column(name)
-    )
+    values = rows.table(raw, [name]).column(name) if rows.has_names(raw) else columns.arrow(raw, name)
     return [text or "" for text in columns.strings(values, name).to_pylist()]
 
 
 def _table(spec: TableEncoding, raw: object) -> npt.NDArray[np.float32]:
     numeric = {column.name for column in spec.columns if isinstance(column, columns.Number)}
-    table = columns.table(raw, [column.name for column in spec.columns], numeric=numeric)
+    table = rows.table(raw, [column.name for column in spec.columns], numeric=numeric)
     x = np.zeros((table.num_rows, spec.width), dtype=np.float32)
     start = 0
     for column in spec.columns:
@@ -133,8 +185,8 @@ def _table(spec: TableEncoding, raw: object) -> npt.NDArray[np.float32]:
 
 
 def _vectors(spec: VectorEncoding, raw: object) -> npt.NDArray[Any]:
-    if spec.columns is not None and columns.named(raw) is not None:
-        table = columns.table(raw, spec.columns)
+    if spec.columns is not None and rows.has_names(raw):
+        table = rows.table(raw, spec.columns)
         raw = np.stack([columns.numbers(table.column(name), name) for name in spec.columns], axis=1)
     array = _array(raw)
     if array.ndim != 2 or array.shape[1] != spec.width:
@@ -146,7 +198,8 @@ def _vectors(spec: VectorEncoding, raw: object) -> npt.NDArray[Any]:
     if wrong.any():
         row, place = np.argwhere(wrong)[0]
         name = spec.columns[place] if spec.columns else int(place)
-        said = f"column {name!r}, row {row} holds NaN, an infinity or no float32"
+        where = f"column {name!r}, row {row}" if len(x) > 1 else f"column {name!r}"
+        said = f"{where} holds NaN, an infinity or no float32"
         raise errors.InvalidDataset(said, field=name)
     return x
 
@@ -165,9 +218,8 @@ def _images(spec: ImageEncoding, raw: object) -> npt.NDArray[Any]:
         elif array.dtype.kind in "iu" and low >= 0 and high <= 255:
             array = array.astype(np.uint8, copy=False)  # JSON knows no bytes: its integers come as int64
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise errors.InvalidDataset(
-            f"row {int(np.argwhere(~np.isfinite(array))[0][0])} holds NaN or an infinity"
-        )
+        where = f"row {np.argwhere(~np.isfinite(array))[0][0]}" if len(array) > 1 else "the picture"
+        raise errors.InvalidDataset(f"{where} holds NaN or an infinity")
     return data.as_inputs(array)[0] if len(array) else array.astype(np.uint8)
 
 
@@ -177,4 +229,5 @@ def _array(raw: object) -> npt.NDArray[Any]:
     try:
         return np.asarray(raw)
     except (ValueError, TypeError) as exc:
-        raise errors.InvalidDataset(f"the rows must be an array of numbers: {exc}") from exc
+        said = "the rows must be an array of numbers, each row as long as the others"
+        raise errors.InvalidDataset(said) from exc

@@ -5,63 +5,155 @@ Rows count from 0, as row ids do.
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from c2s import columns, data, encoding, errors, formats, words
+from c2s import columns, data, encoding, errors, formats, labels, leftout, tables, truths, unused, words
+from c2s.leftout import LeftOut
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LONGEST_LABEL = 256  # characters; longer ones are texts, and the wrong column
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # 007 is a name
 
-
-def read(
+def read(  # noqa: PLR0913 - what a person may say of a file
     path: Path,
     *,
     label: str = "y",
     text: str | None = None,
     id: str | None = None,  # noqa: A002  # the option's name everywhere
+    gold: str | None = None,
     drop: Sequence[str] = (),
     word_vectors: Path | None = None,
+    left_out: list[LeftOut] | None = None,
+    notes: list[str] | None = None,
+    left_columns: list[unused.Unused] | None = None,
 ) -> data.Dataset:
-    """A training file as a dataset; texts are recognised, or `text` names their column."""
-    names = [name for name in (label, id, text) if name is not None]
+    """A training file as a dataset; texts are recognised, or `text` names their column.
+
+    `gold` names a column of true labels, which is no feature; one called gold that holds labels is taken unnamed.
+    A row that cannot be used refuses the file, or is left out and added to `left_out`, unless there are too many.
+    What looks like a slip is added to `notes`, and columns that are not learnt from to `left_columns`.
+    """
+    if gold == label:
+        raise errors.InvalidDataset(truths.same(label))
+    names = [name for name in (label, id, text, gold) if name is not None]
     rows: Any
+    table, aside = None, dict[str, unused.Aside]()
     if formats.suffix(path) == ".npz":
         found: Any = formats.arrays(path, [text or "x", *names])
         rows = found[text or "x"]
     else:
-        found = formats.table(path, names)
+        table = tables.whole(path, names) if left_out is None else tables.read(path, names)
+        found = table.rows
         _has(found.column_names, [*names, *drop])
-        unused = {label, id, *drop, ""}  # pandas leaves its row numbers without a name
-        rows = found.select([name for name in found.column_names if name not in unused])
-    column = label_column(found[label], label)
-    y, labels = index(column, label, untyped=formats.suffix(path) in (".csv", ".tsv"))
-    ids = None if id is None else identify(found[id], id)
-    return build(rows, y, labels, ids=ids, text=text, word_vectors=word_vectors)
+        gold = gold or truths.marked(found, label, {text, id, *drop})
+        aside = unused.set_aside(found.column_names, id=id, drop=drop, gold=gold)
+        rows = found.select([name for name in found.column_names if name != label and name not in aside])
+    given = Given.of(found, label, gold, untyped=formats.suffix(path) in (".csv", ".tsv"))
+    kept, gone = _usable(rows, given, table, strict=left_out is None)
+    if left_out is not None:
+        left_out += gone
+    rows = rows[kept] if isinstance(rows, np.ndarray) else rows.take(kept)
+    y, own = given.index(kept)
+    ids = None if id is None else labels.identify(columns.arrow(found[id], id).take(kept), id)
+    loose = table.loose if table else frozenset()
+    made = build(rows, y, own, ids=ids, text=text, word_vectors=word_vectors, loose=loose)
+    if given.gold is not None:
+        made = dataclasses.replace(made, gold=given.truth(kept, made.classes))
+    if notes is not None:
+        notes += _remarks(made, rows)
+    if left_columns is not None and table is not None:
+        left_columns += encoding.left_out(encoding.of(made), rows, aside, loose=loose)
+    return made
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a file says of its rows' classes."""
+
+    labels: pa.ChunkedArray
+    name: str
+    untyped: bool  # labels were written without a type: digits are integers
+    gold: pa.ChunkedArray | None
+
+    @classmethod
+    def of(cls, found: Any, label: str, gold: str | None, *, untyped: bool) -> Self:
+        """What these columns hold."""
+        true = None if gold is None else columns.arrow(found[gold], gold)
+        return cls(labels.raw(found[label], label), label, untyped, true)
+
+    def index(self, kept: data.Labels) -> tuple[data.Labels, tuple[data.Label, ...]]:
+        """Class indices and classes of these rows."""
+        return labels.index(self.labels.take(kept), self.name, untyped=self.untyped)
+
+    def strange(self, kept: data.Labels) -> dict[int, str]:
+        """Which of these rows have a gold label that is none of their classes."""
+        if self.gold is None:
+            return {}
+        classes = [str(label) for label in self.index(kept)[1]]
+        said = truths.strange(self.gold.take(kept).to_pylist(), classes)
+        return {int(kept[place]): detail for place, detail in said.items()}
+
+    def truth(self, kept: data.Labels, classes: Sequence[str]) -> data.Labels | None:
+        """The true classes of these rows."""
+        return None if self.gold is None else truths.numbers(self.gold.take(kept).to_pylist(), classes)
+
+
+def _usable(
+    rows: pa.Table | npt.NDArray[Any], given: Given, table: tables.Table | None, *, strict: bool
+) -> tuple[data.Labels, list[LeftOut]]:
+    """The places of rows that can be learnt from, and the others; if `strict` none may be left out."""
+    bad = {} if strict else _faults(rows, given.labels)
+    while True:
+        kept = np.delete(np.arange(len(given.labels)), list(bad))
+        gone = leftout.ordered([*(table.faults if table else ()), *_placed(bad, table)])
+        if gone:
+            leftout.check(gone, len(kept), share=0 if strict else leftout.SHARE)
+        said = given.strange(kept)
+        if not said:
+            return kept, gone
+        bad |= {row: ("bad_gold", detail) for row, detail in said.items()}  # a class may go with them
+
+
+def _faults(rows: pa.Table | npt.NDArray[Any], given: pa.ChunkedArray) -> dict[int, tuple[leftout.Code, str]]:
+    """Rows that have no label, or numbers without end."""
+    missing = given.is_null().to_numpy()
+    endless = formats.endless(rows) if isinstance(rows, np.ndarray) else np.zeros(len(missing), np.bool_)
+    bad = np.flatnonzero(missing | endless).tolist()
+    return {row: labels.MISSING if missing[row] else formats.ENDLESS for row in bad}
+
+
+def _placed(bad: Mapping[int, tuple[leftout.Code, str]], table: tables.Table | None) -> list[LeftOut]:
+    """Rows at fault, with the lines that they stand on."""
+    rows = sorted(bad)
+    lines = table.lines(rows) if table and rows else None
+    if lines is None:
+        return [LeftOut(*bad[row], row=row) for row in rows]
+    return [LeftOut(*bad[row], line=line) for row, line in zip(rows, lines, strict=True)]
 
 
 def build(
     rows: pa.Table | npt.NDArray[Any],
     y: data.Labels,
-    labels: tuple[data.Label, ...],
+    own: tuple[data.Label, ...],
     *,
     ids: tuple[str, ...] | None = None,
     text: str | None = None,
     word_vectors: Path | None = None,
     plain: bool = False,
+    loose: AbstractSet[str] = frozenset(),
 ) -> data.Dataset:
     """A dataset of raw rows; `plain` columns are never taken for texts unless `text` names them."""
-    spec, vectors = _learn(rows, text or (None if plain else _text_column(rows)), word_vectors)
+    spec, vectors = _learn(rows, text or (None if plain else _text_column(rows)), word_vectors, loose)
     x = encoding.apply(spec, rows)
-    return data.Dataset(x, y, labels, spec.kind, ids, spec.model_dump(mode="json"), vectors)
+    return data.Dataset(x, y, own, spec.kind, ids, spec.model_dump(mode="json"), vectors)
 
 
 def read_inputs(
@@ -79,11 +171,11 @@ def read_inputs(
         raw = formats.arrays(path, [*(names or ["x"]), *extra])
         inputs = raw if isinstance(spec, encoding.TableEncoding) else raw[names[0] if names else "x"]
     else:
-        raw = formats.table(path, [*texts, *extra])
+        raw = tables.whole(path, [*texts, *extra], numbers=True).rows
         _has(raw.column_names, extra)
         inputs = raw.drop_columns(extra)
     x = encoding.apply(spec, inputs)
-    return x, tuple(map(str, range(len(x)))) if id is None else identify(raw[id], id)
+    return x, tuple(map(str, range(len(x)))) if id is None else labels.identify(raw[id], id)
 
 
 def _needed(spec: encoding.Encoding) -> tuple[Sequence[str], Sequence[str]]:
@@ -96,13 +188,26 @@ def _needed(spec: encoding.Encoding) -> tuple[Sequence[str], Sequence[str]]:
     return (), ()
 
 
+def _remarks(made: data.Dataset, rows: pa.Table | npt.NDArray[Any]) -> list[str]:
+    """How many rows are gold, and what of the columns looks like a slip."""
+    spec = encoding.of(made)
+    if not isinstance(spec, encoding.TableEncoding):
+        return truths.counted(made)
+    named_so = truths.remarks([column.name for column in spec.columns], unused.COMMAND)
+    return [*truths.counted(made), *named_so, *encoding.remarks(encoding.strays(spec, rows))]
+
+
 def _learn(
-    rows: pa.Table | npt.NDArray[Any], column: str | None, word_vectors: Path | None
+    rows: pa.Table | npt.NDArray[Any],
+    column: str | None,
+    word_vectors: Path | None,
+    loose: AbstractSet[str],
 ) -> tuple[encoding.Encoding, npt.NDArray[np.float32] | None]:
     if column is None:
         if word_vectors is not None:
             raise errors.InvalidDataset("word vectors are for texts: name the text column")
-        return encoding.from_array(rows) if isinstance(rows, np.ndarray) else encoding.learn(rows), None
+        table = not isinstance(rows, np.ndarray)
+        return encoding.learn(rows, loose=loose) if table else encoding.from_array(rows), None
     texts = encoding.texts(rows, column)
     if word_vectors is None:
         return words.learn(texts, column=column), None
@@ -119,69 +224,6 @@ def _text_column(rows: pa.Table | npt.NDArray[Any]) -> str | None:
     sample = rows.column(0).drop_null().slice(0, 1000).to_pylist()
     spoken = sum(len(words.split(value)) > 1 for value in sample)
     return rows.column_names[0] if min(spoken, len(set(sample))) > len(sample) / 2 else None
-
-
-def label_column(values: object, name: str) -> pa.ChunkedArray:
-    """Raw labels as integers, booleans, floats or strings, null where there is none."""
-    import pyarrow as pa
-    from pyarrow import compute, types
-
-    column = columns.arrow(values, name)
-    if types.is_floating(column.type):
-        column = column.cast(pa.float64())
-        return compute.if_else(compute.is_nan(column), None, column)
-    if types.is_integer(column.type) or types.is_boolean(column.type):
-        return column
-    return columns.strings(column, name)
-
-
-def index(column: pa.ChunkedArray, name: str, *, untyped: bool) -> tuple[data.Labels, tuple[data.Label, ...]]:
-    """Class indices and the classes of a label column without gaps."""
-    _complete(column, f"have no label in {name!r}")
-    coded = column.combine_chunks().dictionary_encode()
-    values = coded.dictionary.to_pylist()
-    if any(isinstance(value, str) and len(value) > LONGEST_LABEL for value in values):
-        raise errors.InvalidDataset(f"{name!r} holds texts of over {LONGEST_LABEL} characters, not labels")
-    places, labels = data.index_labels(_own(values, untyped))  # of the distinct values only: rows may be many
-    if len(labels) < 2:
-        raise errors.InvalidDataset(f"at least two classes are needed, {name!r} holds only {labels[0]!r}")
-    if len(labels) > most_classes(len(column)):
-        raise errors.InvalidDataset(
-            f"column {name!r} has {len(labels)} different labels in {len(column)} rows"
-        )
-    return places[coded.indices.to_numpy()], labels
-
-
-def most_classes(rows: int) -> int:
-    """More different labels than this are ids, or numbers to be predicted: no classes."""
-    return max(2, rows // 2)
-
-
-def _own(values: list[Any], untyped: bool) -> list[Any]:
-    """Labels in the user's own type: a CSV's digits are integers, and so are floats without a fraction."""
-    whole = all(isinstance(value, float) and value.is_integer() for value in values)
-    if whole or (untyped and all(INTEGER.fullmatch(value) for value in values)):
-        return [int(value) for value in values]
-    return values
-
-
-def identify(values: object, name: str) -> tuple[str, ...]:
-    """The row ids, which must be there and differ."""
-    column = columns.strings(columns.arrow(values, name), name)
-    _complete(column, f"have no id in {name!r}")
-    ids = tuple(column.to_pylist())
-    if len(set(ids)) < len(ids):
-        raise errors.InvalidDataset(f"the ids in {name!r} are not all different")
-    return ids
-
-
-def _complete(column: pa.ChunkedArray, what: str) -> None:
-    if len(column) == 0:
-        raise errors.InvalidDataset("the file has no rows")
-    missing = np.flatnonzero(column.is_null().to_numpy())
-    if len(missing):
-        shown = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        raise errors.InvalidDataset(f"{len(missing)} of {len(column)} rows {what}: {shown}")
 
 
 def _has(found: Sequence[str], names: Sequence[str]) -> None:

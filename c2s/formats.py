@@ -17,22 +17,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from c2s import columns, commas, errors
+from c2s import commas, errors, leftout, numerals
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ENDLESS: tuple[leftout.Code, str] = ("not_finite", "the row holds NaN, an infinity or no float32")
+CHUNK = 2**22  # numbers that are looked at together
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npz")
+MIXED = re.compile(r"Column\(/(.*)\) changed from (\w+) to (\w+)", re.DOTALL)
 WRONG_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
 def suffix(path: Path) -> str:
     """Which format the file has; one that is not there or not known is refused."""
-    if not path.is_file():
-        raise errors.InvalidDataset(f"{path.name}: no such file")
+    _there(path)
     if path.suffix.lower() not in SUFFIXES:
         raise errors.InvalidDataset(f"{path.name}: only files that end in {', '.join(SUFFIXES)} are known")
     return path.suffix.lower()
+
+
+def _there(path: Path) -> None:
+    """Refuse what is not there, and what is no file: a pipe has no suffix and can be read only once."""
+    if not path.exists():
+        raise errors.InvalidDataset(f"{path.name}: no such file")
+    if not path.is_file():
+        raise errors.InvalidDataset(
+            f"{path.name}: a pipe or a folder cannot be read here; save the rows to a file"
+        )
 
 
 @dataclass(frozen=True)
@@ -54,19 +66,19 @@ def table(path: Path, strings: Sequence[str] = ()) -> pa.Table:
 
 def comma_separated(path: Path, strings: Sequence[str] = (), wrong: list[Width] | None = None) -> pa.Table:
     """A CSV; rows of another width than the header refuse the file, or are left out and added to `wrong`."""
-    with reading(path):
+    with reading(path, "CSV"):
         return checked(path, _csv(path, strings, wrong))
 
 
 def json_lines(path: Path) -> pa.Table:
     """A file of one JSON object a line."""
-    with reading(path):
+    with reading(path, "file of JSON lines"):
         return checked(path, _json(path))
 
 
 def parquet(path: Path) -> pa.Table:
     """A Parquet file, all of it."""
-    with reading(path):
+    with reading(path, "Parquet file"):
         return checked(path, _parquet(path), text=False)
 
 
@@ -87,7 +99,7 @@ def checked(path: Path, found: pa.Table, *, text: bool = True) -> pa.Table:
 
 def arrays(path: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """These arrays of an NPZ file, which must have as many rows each."""
-    with reading(path), path.open("rb") as opened:  # np.load leaves a damaged file open
+    with reading(path, "NPZ archive (zip)"), path.open("rb") as opened:  # np.load leaves a damaged file open
         file = np.load(opened, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise errors.InvalidDataset(f"{path.name}: this is a single array, save it with numpy.savez")
@@ -103,16 +115,29 @@ def arrays(path: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     return found
 
 
+def endless(rows: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows of an array are not finite as float32, in bounded memory."""
+    bad = np.zeros(len(rows), dtype=np.bool_)
+    if rows.dtype.kind != "f":
+        return bad
+    flat = rows.reshape(len(rows), -1)
+    step = max(1, CHUNK // max(1, flat.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(rows), step):
+            part = flat[start : start + step].astype(np.float32)
+            bad[start : start + step] = ~np.isfinite(part).all(axis=1)
+    return bad
+
+
 def word_vectors(path: Path, wanted: AbstractSet[str]) -> tuple[list[str], npt.NDArray[Any]]:
     """The words and vectors of an NPZ file, or those wanted of a text file as GloVe and word2vec write it."""
-    if not path.is_file():
-        raise errors.InvalidDataset(f"{path.name}: no such file")
+    _there(path)
     if path.suffix.lower() == ".npz":
         found = arrays(path, ["words", "vectors"])
         if found["words"].dtype.kind != "U" or found["vectors"].dtype.kind not in "fiu":
             raise errors.InvalidDataset(f"{path.name}: `words` must be strings and `vectors` numbers")
         return found["words"].tolist(), found["vectors"]
-    with reading(path), path.open(encoding="utf-8", newline="\n") as lines:
+    with reading(path, "file of words and numbers"), path.open(encoding="utf-8", newline="\n") as lines:
         return _vector_lines(lines, wanted)
 
 
@@ -125,18 +150,20 @@ def _vector_lines(lines: Iterator[str], wanted: AbstractSet[str]) -> tuple[list[
             dimension = int(fields[1])  # word2vec begins with the number of words and the dimension
             continue
         dimension = dimension or len(fields) - 1
-        if dimension < 1 or len(fields) != dimension + 1:
-            raise errors.InvalidDataset(
-                f"line {number} of the word vectors is not a word and {dimension} numbers"
-            )
-        if fields[0] in wanted and fields[0] not in found:
-            found[fields[0]] = np.array(fields[1:], dtype=np.float32)
+        try:
+            if dimension < 1 or len(fields) != dimension + 1:
+                raise ValueError
+            if fields[0] in wanted and fields[0] not in found:
+                found[fields[0]] = np.array(fields[1:], dtype=np.float32)
+        except ValueError as exc:
+            said = f"line {number} of the word vectors is not a word and {dimension} numbers"
+            raise errors.InvalidDataset(said) from exc
     return list(found), np.array(list(found.values()), dtype=np.float32).reshape(len(found), dimension)
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Whatever the file makes its reader raise becomes `InvalidDataset`."""
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Whatever the file, said to be a `what`, makes its reader raise becomes `InvalidDataset`, in our words."""
     try:
         yield
     except errors.C2SError:
@@ -146,12 +173,26 @@ def reading(path: Path) -> Iterator[None]:
     except (
         Exception
     ) as exc:  # damaged zip, deflate, array header, JSON, Thrift: each fails in classes of its own
-        reason = str(exc)
-        if isinstance(exc, UnicodeError) or "UTF8" in reason:
-            reason = "the file is not UTF-8, save it in that encoding"
-        elif "pickle" in reason:
-            reason = "Python objects (pickle) are never read, save plain numbers and strings"
-        raise errors.InvalidDataset(f"{path.name}: {reason}") from exc
+        raise errors.InvalidDataset(f"{path.name}: {_said(exc, what)}") from exc
+
+
+def _said(exc: Exception, what: str) -> str:
+    """What is wrong with a file, by what its reader says."""
+    reason = str(exc)
+    if isinstance(exc, UnicodeError) or "UTF8" in reason:
+        return "the file is not UTF-8, save it in that encoding"
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"the file cannot be read ({exc.strerror})"
+    if (mixed := MIXED.search(reason)) is not None:
+        return "column {!r} holds a {} and a {}".format(*mixed.groups())
+    words = {
+        "pickle": "Python objects (pickle) are never read, save plain numbers and strings",
+        "straddl": f"a row is longer than {commas.BLOCK} bytes",
+        "Empty ": "the file has no rows",
+    }
+    return next(
+        (ours for theirs, ours in words.items() if theirs in reason), f"it is no {what}, or a damaged one"
+    )
 
 
 def _csv(path: Path, strings: Sequence[str], wrong: list[Width] | None) -> pa.Table:
@@ -177,7 +218,7 @@ def _csv(path: Path, strings: Sequence[str], wrong: list[Width] | None) -> pa.Ta
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(strings, pa.string()),
                 strings_can_be_null=True,
-                null_values=columns.MISSING,
+                null_values=numerals.MISSING,
                 decimal_point=commas.decimal_point(path, sign),
             ),
         )

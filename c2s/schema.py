@@ -1,11 +1,10 @@
 """What every config is: a frozen value that refuses what it does not know, and says so in a user's words."""
 
-from typing import Any, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
-from c2s import errors
+from c2s import errors, faults
 
 
 class Config(BaseModel):
@@ -15,24 +14,27 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, raw: object) -> Self:
-        """Read plain data; what does not fit is `InvalidConfig`, naming the field."""
+        """Read plain data; what does not fit is `InvalidConfig`, naming every field."""
         try:
             return cls.model_validate(raw)
         except ValidationError as exc:
-            first = exc.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "config"
-            raise errors.InvalidConfig(f"{where}: {_plainly(first)}") from exc
+            found = exc.errors(include_url=False)
+            raise errors.InvalidConfig(faults.sentence(found, raw)) from exc
 
 
-def _plainly(error: ErrorDetails) -> str:
-    """What pydantic found, in a user's words."""
-    match error["type"]:
-        case "extra_forbidden":
-            return "there is no such setting"
-        case "union_tag_invalid":
-            return f"{error['ctx']['tag']!r} is none of {error['ctx']['expected_tags']}"
-        case _:
-            return error["msg"]
+class Exact(Config):
+    """One of a request: a number is a number there, not a text or a truth value that could be read as one."""
+
+    model_config = ConfigDict(strict=True)
+
+
+LISTS = Strict(False)  # JSON has lists where we have tuples
+
+# generous bounds: beyond them nothing learns, and numbers overflow in a job that has waited for its turn
+Rate = Annotated[float, Field(gt=0, le=10)]  # of learning
+Weight = Annotated[float, Field(ge=0, le=1e6)]
+Positive = Annotated[float, Field(gt=0, le=1e6)]
+Epochs = Annotated[int, Field(ge=1, le=10_000)]
 
 
 def names(union: Any) -> tuple[str, ...]:
@@ -41,5 +43,7 @@ def names(union: Any) -> tuple[str, ...]:
 
 
 def by_name(raw: object) -> object:
-    """`"forward"` stands for `{"name": "forward"}`."""
-    return {"name": raw} if isinstance(raw, str) else raw
+    """`"forward"` stands for `{"name": "forward"}`, and what has no name for a name that is none of the union's."""
+    if isinstance(raw, Config):
+        return raw
+    return {"name": None, **raw} if isinstance(raw, dict) else {"name": raw}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from app.intake import archive, refusal
 from app.intake import options as chosen
 from app.intake.raw import Raw, names
-from c2s import columns, files
+from c2s import columns, formats, labels
 
 HEADER = 2**16  # bytes that the header of an array may take
 SUFFIX = ".npy"
@@ -48,9 +48,9 @@ def _raw(
     rows = _shaped(found.pop(source), options)
     ids = columns.arrow(found[options.id], options.id) if options.id else None
     gold = columns.arrow(found[options.gold], options.gold) if options.gold else None
-    raw = Raw("npz", rows, files.label_column(found[label], label), label, ids=ids, gold=gold)
+    raw = Raw("npz", rows, labels.raw(found[label], label), label, ids=ids, gold=gold)
     if rows.dtype.kind == "f":
-        raw.leave_out(_bad(rows), "not_finite", "the row holds NaN, an infinity or no float32")
+        raw.leave_out(formats.endless(rows), *formats.ENDLESS)
     return raw
 
 
@@ -120,7 +120,7 @@ def _source(options: chosen.Options, there: list[str], label: str) -> str:
     if options.text is not None:
         if options.text not in there:
             detail = f"there is no array {options.text!r}"
-            raise refusal.refuse("bad_option", detail, {"pointer": "/text"})
+            raise refusal.refuse("bad_option", detail, {"parameter": "text"})
         return options.text
     if "x" in left or len(left) == 1:
         return "x" if "x" in left else left[0]
@@ -138,22 +138,10 @@ def _shaped(rows: Array, options: chosen.Options) -> Array:
         raise refusal.refuse("bad_array", detail)
     if options.kind not in ("auto", *fits):
         detail = f"an array of shape {rows.shape} holds {fits[0]}, not {options.kind}"
-        raise refusal.refuse("bad_option", detail, {"pointer": "/kind"})
+        raise refusal.refuse("bad_option", detail, {"parameter": "kind"})
     if options.kind == "vectors" and rows.ndim > 2:
         return rows.reshape(len(rows), -1)
     if rows.ndim == 4 and rows.shape[1] in (1, 3) and rows.shape[3] > 4:
         detail = f"images are (rows, height, width, channels), not channels first as in {rows.shape}"
         raise refusal.refuse("bad_array", detail)
     return rows
-
-
-def _bad(rows: Array) -> npt.NDArray[np.bool_]:
-    """Which rows are not finite as float32, in bounded memory."""
-    flat = rows.reshape(len(rows), -1)
-    bad = np.zeros(len(rows), dtype=np.bool_)
-    step = max(1, CHUNK // max(1, flat.shape[1]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(rows), step):
-            part = flat[start : start + step].astype(np.float32)
-            bad[start : start + step] = ~np.isfinite(part).all(axis=1)
-    return bad

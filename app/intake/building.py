@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.intake import duplicates, gold, refusal, report, sampling
+from app.intake import classes, duplicates, refusal, report, sampling
 from app.intake import options as chosen
 from app.intake.raw import Raw
-from c2s import columns, data, encoding, errors, files, words
+from c2s import columns, data, encoding, errors, files, labels, truths, unused, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,20 +26,42 @@ def build(
     raw: Raw, options: chosen.Options, limits: chosen.Limits, *, started: float
 ) -> tuple[data.Dataset, report.Report]:
     """The dataset, and what to tell its owner."""
-    raw.leave_out(raw.labels.is_null().to_numpy(), "missing_label", "the row has no label")
+    raw.leave_out(raw.labels.is_null().to_numpy(), *labels.MISSING)
     if options.kind == "vectors" and not isinstance(raw.rows, np.ndarray):
         raw.leave_out(_gaps(raw.rows), "not_finite", "the row has no number in some column")
-    _enough(raw, limits)
-    name = raw.label or "folder"
-    _classes(raw, name, limits)
-    try:
-        y, labels = files.index(raw.labels, name, untyped=raw.untyped)
-    except errors.InvalidDataset as exc:
-        raise refusal.refuse("bad_column", str(exc), {"pointer": "/label"}) from exc
-    dataset = _dataset(raw, y, labels, options)
+    y, own = _indexed(raw, limits)
+    dataset = _dataset(raw, y, own, options)
     if raw.gold is not None:
-        dataset = dataclasses.replace(dataset, gold=gold.numbers(raw.gold.to_pylist(), dataset.classes))
+        dataset = dataclasses.replace(dataset, gold=truths.numbers(raw.gold.to_pylist(), dataset.classes))
     return dataset, _report(raw, dataset, started)
+
+
+def _indexed(raw: Raw, limits: chosen.Limits) -> tuple[data.Labels, tuple[data.Label, ...]]:
+    """Class numbers and classes, once no row is left whose gold label is no class."""
+    name = raw.label or "folder"
+    while True:
+        _enough(raw, limits)
+        _classes(raw, name, limits)
+        try:
+            y, own = labels.index(raw.labels, name, untyped=raw.untyped)
+        except errors.InvalidDataset as exc:
+            raise refusal.refuse("bad_column", str(exc), {"parameter": "label"}) from exc
+        said = _strange(raw, own)
+        if not said:
+            return y, own
+        bad = np.zeros(len(y), dtype=np.bool_)
+        bad[list(said)] = True
+        raw.leave_out(bad, "bad_gold", list(said.values()))  # and look again: a class may have gone with them
+
+
+def _strange(raw: Raw, own: Sequence[data.Label]) -> dict[int, str]:
+    """Rows whose gold label is no class, and what is said of each."""
+    if raw.gold is None:
+        return {}
+    try:
+        return truths.strange(raw.gold.to_pylist(), [str(one) for one in own])
+    except errors.InvalidDataset as exc:
+        raise refusal.refuse("bad_column", str(exc), {"parameter": "gold"}) from exc
 
 
 def _gaps(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -64,29 +86,28 @@ def _classes(raw: Raw, name: str, limits: chosen.Limits) -> None:
     count, rows = pc.count_distinct(raw.labels).as_py(), len(raw.labels)
     if count < 2:
         detail = f"at least two classes are needed, {name!r} holds one label only"
-        raise refusal.refuse("too_few_classes", detail, {"pointer": "/label"})
-    if count > min(limits.classes, files.most_classes(rows)):
+        raise refusal.refuse("too_few_classes", detail, {"parameter": "label"})
+    if count > min(limits.classes, labels.most_classes(rows)):
         detail = f"{name!r} holds {count} different labels in {rows} rows; at most {limits.classes} and half the rows"
-        raise refusal.refuse("too_many_classes", detail, {"pointer": "/label"})
+        raise refusal.refuse("too_many_classes", detail, {"parameter": "label"})
     if rows < LEAST_ROWS:
         raise refusal.refuse("too_few_rows", f"{rows} rows are too few, {LEAST_ROWS} are the least")
 
 
-def _dataset(
-    raw: Raw, y: data.Labels, labels: tuple[data.Label, ...], options: chosen.Options
-) -> data.Dataset:
+def _dataset(raw: Raw, y: data.Labels, own: tuple[data.Label, ...], options: chosen.Options) -> data.Dataset:
     try:
-        ids = None if raw.ids is None else files.identify(raw.ids, options.id or "file")
+        ids = None if raw.ids is None else labels.identify(raw.ids, options.id or "file")
     except errors.InvalidDataset as exc:
-        raise refusal.refuse("bad_ids", str(exc), {"pointer": "/id"}) from exc
+        raise refusal.refuse("bad_ids", str(exc), {"parameter": "id"}) from exc
     text = _text(raw, options)
     try:
         if options.kind == "vectors" and not isinstance(raw.rows, np.ndarray):
             names = tuple(raw.rows.column_names)
             spec = encoding.VectorEncoding(width=len(names), columns=names)
             x = encoding.apply(spec, raw.rows)
-            return data.Dataset(x, y, labels, "vectors", ids, spec.model_dump(mode="json"))
-        return files.build(raw.rows, y, labels, ids=ids, text=text, plain=options.kind == "tabular")
+            return data.Dataset(x, y, own, "vectors", ids, spec.model_dump(mode="json"))
+        plain = options.kind == "tabular"
+        return files.build(raw.rows, y, own, ids=ids, text=text, plain=plain, loose=raw.loose)
     except errors.InvalidDataset as exc:
         if isinstance(exc.__cause__, MemoryError):
             raise
@@ -106,7 +127,7 @@ def _text(raw: Raw, options: chosen.Options) -> str | None:
         if "string" in str(kind)
     ]
     if len(texts) != 1:
-        raise refusal.refuse("bad_option", "say which column holds the texts", {"pointer": "/text"})
+        raise refusal.refuse("bad_option", "say which column holds the texts", {"parameter": "text"})
     return str(texts[0])
 
 
@@ -114,12 +135,15 @@ def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
     counts = np.bincount(dataset.y, minlength=len(dataset.labels)).tolist()
     same, conflicting = duplicates.find(dataset)
     faults = sorted(raw.faults, key=_order)
+    used = _columns(raw, dataset)
+    features = () if used is None else [name for name, kind in used.kinds.items() if kind != "text"]
+    strays = {} if isinstance(raw.rows, np.ndarray) else encoding.strays(encoding.of(dataset), raw.rows)
     return report.Report(
         format=raw.format,
         kind=dataset.kind,
         rows=len(dataset),
         label=raw.label,
-        classes=tuple(report.Class(name=n, rows=c) for n, c in zip(dataset.classes, counts, strict=True)),
+        classes=classes.of(dataset),
         imbalance=round(max(counts) / min(counts), 4),
         duplicates=same,
         conflicting=conflicting,
@@ -127,22 +151,18 @@ def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
             count=len(faults),
             rows=tuple(report.RefusedRow.model_validate(fault) for fault in faults[: report.SHOWN]),
         ),
-        columns=_columns(raw, dataset),
+        columns=used,
         image=raw.image or _image(dataset),
-        missing=_missing(raw),
-        notes=(*_known(dataset), *_lookalikes(dataset.classes)),
+        missing=_missing(raw, strays),
+        notes=(
+            *truths.counted(dataset),
+            *truths.remarks(features, unused.SERVICE),
+            *encoding.remarks(strays)[:NOTES],
+            *_lookalikes(dataset.classes),
+        ),
         sample=sampling.of(raw.rows, dataset),
         sha256=dataset.digest(),
         seconds=round(time.monotonic() - started, 3),
-    )
-
-
-def _known(dataset: data.Dataset) -> tuple[str, ...]:
-    """How many rows have a true label."""
-    if dataset.gold is None:
-        return ()
-    return (
-        f"{int((dataset.gold >= 0).sum())} of {len(dataset)} rows have a gold label, which is no feature",
     )
 
 
@@ -175,8 +195,12 @@ def _columns(raw: Raw, dataset: data.Dataset) -> report.Columns | None:
         kinds = {column.name: _kind(column) for column in spec.columns}
     elif isinstance(spec, words.TextEncoding):
         kinds = {spec.column or "text": "text"}
-    left = tuple(name for name in raw.rows.column_names if name not in kinds)
-    return report.Columns(used=tuple(kinds), dropped=(*raw.dropped, *left), kinds=kinds)
+    left = encoding.left_out(spec, raw.rows, raw.aside, loose=raw.loose)
+    reasons = {
+        one.name: report.Reason(code=one.code, detail=one.detail, keep=one.keep(unused.SERVICE))
+        for one in left
+    }
+    return report.Columns(used=tuple(kinds), dropped=tuple(reasons), kinds=kinds, reasons=reasons)
 
 
 def _kind(column: columns.Number | columns.Category) -> report.ColumnKind:
@@ -192,8 +216,9 @@ def _image(dataset: data.Dataset) -> report.Image | None:
     return report.Image(height=height, width=width, channels=channels)
 
 
-def _missing(raw: Raw) -> dict[str, int]:
+def _missing(raw: Raw, strays: Mapping[str, tuple[int, str]]) -> dict[str, int]:
     if isinstance(raw.rows, np.ndarray):
         return {}
     pairs = zip(raw.rows.column_names, raw.rows.columns, strict=True)
-    return {name: column.null_count for name, column in pairs if column.null_count}
+    found = {name: column.null_count + strays.get(name, (0, ""))[0] for name, column in pairs}
+    return {name: count for name, count in found.items() if count}

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from app.intake import refusal
 from app.intake.lots import Lot
-from c2s import columns, encoding, words
+from c2s import columns, encoding, numerals, words
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LONGEST_SHOWN = 40  # characters of a cell that a message repeats
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -57,7 +55,8 @@ def _rule(spec: encoding.Encoding, name: str, point: str) -> tuple[Callable[[Any
         if isinstance(column, columns.Number):
             if column.time:
                 return _moment, pa.timestamp("s")
-            return lambda cell: _number(cell, point), pa.float64()
+            rule = _loose if column.strays else _number
+            return lambda cell: rule(cell, point), pa.float64()
     if isinstance(spec, encoding.VectorEncoding):
         return lambda cell: _present(_number(cell, point)), pa.float64()
     return _text, pa.string()
@@ -66,20 +65,23 @@ def _rule(spec: encoding.Encoding, name: str, point: str) -> tuple[Callable[[Any
 def _number(cell: Any, point: str) -> float | None:
     if isinstance(cell, str):
         cell = cell.strip()
-        if cell in columns.MISSING:
+        if cell in numerals.MISSING:
             return None
         try:
             cell = TRUTH.get(cell.lower()) if cell.lower() in TRUTH else float(cell.replace(point, "."))
         except ValueError as exc:
-            raise ValueError(f"must hold numbers, not {cell[:LONGEST_SHOWN]!r}") from exc
+            raise ValueError(f"must hold numbers, not {cell[: numerals.LONGEST_SHOWN]!r}") from exc
     if cell is None:
         return None
     if not isinstance(cell, int | float | decimal.Decimal):
         raise ValueError(f"must hold numbers, not {_kind(cell)}")
     found = float(cell)
-    if math.isinf(found):
-        raise ValueError("holds an infinity")
-    return None if math.isnan(found) else found
+    return found if abs(found) <= columns.FLOAT32 else None  # as in the file that the model was taught by
+
+
+def _loose(cell: Any, point: str) -> float | None:
+    """A cell of a column in which words are missing values."""
+    return _number(numerals.number(cell.replace(point, ".")) if isinstance(cell, str) else cell, point)
 
 
 def _present(number: float | None) -> float:
@@ -91,12 +93,12 @@ def _present(number: float | None) -> float:
 def _moment(cell: Any) -> datetime.datetime | None:
     if isinstance(cell, str):
         cell = cell.strip()
-        if cell in columns.MISSING:
+        if cell in numerals.MISSING:
             return None
         try:
             cell = datetime.datetime.fromisoformat(cell)
         except ValueError as exc:
-            raise ValueError(f"must hold dates, not {cell[:LONGEST_SHOWN]!r}") from exc
+            raise ValueError(f"must hold dates, not {cell[: numerals.LONGEST_SHOWN]!r}") from exc
     if cell is None:
         return None
     if isinstance(cell, datetime.datetime):

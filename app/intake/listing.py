@@ -50,11 +50,11 @@ def rows(
     tables = [entry for entry in found if entry.filename.lower().endswith(TABLES)]
     if len(tables) == 1:
         return _labelled(opened, tables[0], found, faults=faults, options=options, limits=limits)
-    for pointer, said in (("/label", options.label), ("/gold", options.gold)):
+    for parameter, said in (("label", options.label), ("gold", options.gold)):
         if said is not None:
-            detail = f"the archive holds no labels file: leave the {pointer[1:]} out, folders are the labels"
-            code: refusal.Code = "no_label_column" if pointer == "/label" else "bad_option"
-            raise refusal.refuse(code, detail, {"pointer": pointer})
+            detail = f"the archive holds no labels file: leave the {parameter} out, folders are the labels"
+            code: refusal.Code = "no_label_column" if parameter == "label" else "bad_option"
+            raise refusal.refuse(code, detail, {"parameter": parameter})
     return None, _foldered(found, faults)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.intake import archive, arrays, json_lines, pictures, refusal, sniff, tabular
+from app.intake import archive, arrays, pictures, refusal, sniff, tabular
 from app.intake import options as chosen
-from c2s import columns, commas, errors, formats
+from c2s import commas, errors, formats, json_lines, numerals
 from c2s import pictures as pixels
 
 ROWS, BYTES = 2048, 2**22  # of a lot, whichever is less
@@ -95,7 +95,7 @@ def _add(gathering: Gathering, line: int, fields: list[str], where: list[int], *
         gathering.add(line, (), f"the row has {len(fields)} columns, the header {width}")
         return
     cells = [fields[place] for place in where]
-    gathering.add(line, [None if cell in columns.MISSING else cell for cell in cells])
+    gathering.add(line, [None if cell in numerals.MISSING else cell for cell in cells])
 
 
 def _positions(head: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -110,15 +110,16 @@ def lines_of_json(path: Path, names: Sequence[str], limits: chosen.Limits) -> It
     """One object a line; a name that a row lacks is a missing value, one that every row lacks refuses the file."""
     sniff.check_text(path)
     gathering, unseen = Gathering(names), set(names)
-    for number, line in json_lines.lines(path):
-        found = json_lines.parsed(line)
-        if isinstance(found, str):
-            gathering.add(number, (), found)
-        else:
-            unseen -= found.keys()
-            gathering.add(number, [found.get(name) for name in names])
-        if gathering.full:
-            yield gathering.take()
+    with tabular.unreadable(path):
+        for number, line in json_lines.lines(path):
+            found = json_lines.parsed(line)
+            if isinstance(found, str):
+                gathering.add(number, (), found)
+            else:
+                unseen -= found.keys()
+                gathering.add(number, [found.get(name) for name in names])
+            if gathering.full:
+                yield gathering.take()
     yield gathering.take()
     if unseen:
         raise refusal.refuse("bad_header", f"the model needs {min(unseen)!r}, which no row has")
@@ -128,7 +129,11 @@ def parquet(path: Path, names: Sequence[str], limits: chosen.Limits) -> Iterator
     """The rows of a Parquet file."""
     from pyarrow import parquet as arrow_parquet
 
-    with tabular.unreadable(path), formats.reading(path), arrow_parquet.ParquetFile(path) as file:
+    with (
+        tabular.unreadable(path),
+        formats.reading(path, "Parquet file"),
+        arrow_parquet.ParquetFile(path) as file,
+    ):
         schema = file.schema_arrow
         tabular.check_columns(schema.names, limits)
         _positions(schema.names, names)

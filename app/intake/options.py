@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 Format = Literal["csv", "jsonl", "parquet", "npz", "zip"]
-GOLD = "gold"  # what a column of true labels is called
 LABELS = ("y", "label", "target", "class")  # what a column of labels is called where nobody says so
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 

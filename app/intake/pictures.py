@@ -8,7 +8,7 @@ import numpy as np
 from app.intake import archive, listing, refusal, report, sniff
 from app.intake import options as chosen
 from app.intake.raw import Raw
-from c2s import errors, files
+from c2s import errors, labels
 from c2s import pictures as pixels
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -20,7 +20,7 @@ SMALLEST, USUAL, LARGE = 4, 32, 64  # sides
 def read(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
     """All pictures in one size; those that cannot be read are left out and named."""
     if options.kind not in ("auto", "image"):
-        raise refusal.refuse("bad_option", "the archive holds pictures", {"pointer": "/kind"})
+        raise refusal.refuse("bad_option", "the archive holds pictures", {"parameter": "kind"})
     with archive.opened(path, limits) as (opened, entries):
         sniff.refuse_foreign(opened)
         found = [entry for entry in entries if not _litter(entry.filename)]
@@ -74,7 +74,7 @@ def _decoded(
     return Raw(
         "zip",
         x if good.all() else x[good],
-        files.label_column(pa.array([row.label for row in taken], pa.string()), label or "folder"),
+        labels.raw(pa.array([row.label for row in taken], pa.string()), label or "folder"),
         label,
         ids=pa.chunked_array([entries]) if len(set(entries)) == len(entries) else None,
         gold=None

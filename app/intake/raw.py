@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from app.intake import options as chosen
 from app.intake import refusal, report
+from c2s import truths, unused
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,22 +37,24 @@ class Raw:
     ids: Any = None
     gold: Any = None
     untyped: bool = False  # labels were written without a type: digits are integers
+    loose: AbstractSet[str] = frozenset()  # columns whose cells came without one type
     places: Places = by_row
     faults: list[refusal.Reason] = field(default_factory=list)
-    dropped: tuple[str, ...] = ()
+    aside: dict[str, unused.Aside] = field(default_factory=dict)  # columns of the file that are no features
     image: report.Image | None = None
     missing: dict[str, int] = field(default_factory=dict)
 
-    def leave_out(self, bad: Kept, code: refusal.Code, detail: str) -> None:
-        """Refuse these rows singly."""
+    def leave_out(self, bad: Kept, code: refusal.Code, detail: str | Sequence[str]) -> None:
+        """Refuse these rows singly; what is said is the same of all, or of each its own."""
         import pyarrow as pa
 
         if not bad.any():
             return
         listed = np.flatnonzero(bad)
         near = self.places(listed[: report.SHOWN].tolist())
-        self.faults += [refusal.reason(code, detail, place) for place in near]
-        self.faults += [refusal.reason(code, detail)] * (len(listed) - len(near))  # only counted
+        said = [detail] * len(listed) if isinstance(detail, str) else detail
+        self.faults += [refusal.reason(code, one, place) for one, place in zip(said, near, strict=False)]
+        self.faults += [refusal.reason(code, one) for one in said[len(near) :]]  # only counted
         kept = ~bad
         places, numbers = self.places, np.flatnonzero(kept)
         self.places = lambda rows: places([int(numbers[row]) for row in rows])
@@ -66,29 +70,34 @@ def names(options: chosen.Options, there: Sequence[str]) -> str:
     """The column of the labels: the one that was named, or one of the usual names."""
     found = _label(options, there)
     if options.gold == found:
-        detail = f"{found!r} is the column of the labels, so it cannot tell which of them are true"
-        raise refusal.refuse("bad_option", detail, {"pointer": "/gold"})
+        raise _same(found)
     return found
+
+
+def _same(name: str) -> refusal.Refused:
+    return refusal.refuse("bad_option", truths.same(name), {"parameter": "gold"})
 
 
 def _label(options: chosen.Options, there: Sequence[str]) -> str:
     shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
-    for pointer, wanted in (("/text", options.text), ("/id", options.id), ("/gold", options.gold)):
-        if wanted is not None and wanted not in there:
-            detail = f"there is no {wanted!r}, only {shown}"
-            raise refusal.refuse("bad_option", detail, {"pointer": pointer})
-    for place, wanted in enumerate(options.drop):
-        if wanted not in there:
-            detail = f"there is no {wanted!r}, only {shown}"
-            raise refusal.refuse("bad_option", detail, {"pointer": f"/drop/{place}"})
+    _has(options, there, shown)
     if options.label is not None:
-        if options.label not in there:
-            detail = f"there is no {options.label!r}, only {shown}"
-            raise refusal.refuse("no_label_column", detail, {"pointer": "/label"})
         return options.label
     for usual in chosen.LABELS:
         for name in there:
             if name.lower() == usual and name not in {options.text, options.id, options.gold, *options.drop}:
                 return name
+    if options.gold is not None and options.gold.lower() in chosen.LABELS:  # nothing else can hold the labels
+        raise _same(options.gold)
     detail = f"say which column holds the labels: none of {shown} is named {', '.join(chosen.LABELS)}"
-    raise refusal.refuse("no_label_column", detail, {"pointer": "/label"})
+    raise refusal.refuse("no_label_column", detail, {"parameter": "label"})
+
+
+def _has(options: chosen.Options, there: Sequence[str], shown: str) -> None:
+    """Refuse an option that names a column which is not there."""
+    drop = [("drop", name) for name in options.drop]
+    named = [("text", options.text), ("id", options.id), ("gold", options.gold), *drop]
+    for parameter, wanted in (*named, ("label", options.label)):
+        if wanted is not None and wanted not in there:
+            code: refusal.Code = "no_label_column" if parameter == "label" else "bad_option"
+            raise refusal.refuse(code, f"there is no {wanted!r}, only {shown}", {"parameter": parameter})

@@ -36,13 +36,13 @@ def _bytes(x: data.Inputs) -> int:
 
 
 def _read(source: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
-    form = sniff.detect(source, options.format)
+    form = sniff.detect(source, options)
     if form == "npz":
         return arrays.read(source, options, limits)
     if form == "zip":
         return pictures.read(source, options, limits)
     if options.kind == "image":
-        raise refusal.refuse("bad_option", "a table holds no pictures", {"pointer": "/kind"})
+        raise refusal.refuse("bad_option", "a table holds no pictures", {"parameter": "kind"})
     tables = {"csv": tabular.comma_separated, "jsonl": tabular.lines_of_json, "parquet": parquet.read}
     raw = tables[form](source, options, limits)
     detail = f"a cell holds more than {tabular.LONGEST_CELL} bytes"

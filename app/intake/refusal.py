@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict, get_args
 
+from c2s import leftout
+
 Code = Literal[
     "archive_bomb",  # unpacks to too much
     "bad_archive",  # damaged, encrypted, nested, overlapping or with one name twice
     "bad_array",  # of a shape or type that is neither vectors nor images nor texts
     "bad_column",  # of a type that is neither numbers nor dates nor text
     "bad_encoding",  # text that is not UTF-8, or holds NUL
+    "bad_gold",  # a true label that no row is labelled as
     "bad_header",  # two columns of one name, or none
     "bad_ids",  # missing, or not all different
     "bad_image",
@@ -43,12 +46,13 @@ LONGEST_DETAIL = 400  # characters: a sentence, whatever names the file brings i
 
 
 class Place(TypedDict, total=False):
-    """Where it is: a line as editors count, a row as ids count (from 0), an archive's entry, or an option."""
+    """Where it is: a line as editors count, a row as ids count (from 0), an archive's entry, a column, or an option."""
 
     line: int
     row: int
     entry: str
     pointer: str
+    parameter: str
 
 
 class Reason(TypedDict):
@@ -60,6 +64,7 @@ class Reason(TypedDict):
     row: NotRequired[int]
     entry: NotRequired[str]
     pointer: NotRequired[str]
+    parameter: NotRequired[str]
 
 
 class Refused(Exception):
@@ -75,6 +80,12 @@ def reason(code: Code, detail: str, place: Place | None = None) -> Reason:
     if len(detail) > LONGEST_DETAIL:
         detail = detail[: LONGEST_DETAIL - 3] + "..."
     return {"code": code, "detail": detail, **(place or {})}
+
+
+def of(one: leftout.LeftOut) -> Reason:
+    """What the library says of a row that it left out."""
+    place: Place = {"line": one.line} if one.line is not None else {"row": one.row or 0}
+    return reason(one.code, one.detail, place)
 
 
 def refuse(code: Code, detail: str, place: Place | None = None) -> Refused:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Po
 
 from app.intake.options import Format
 from app.intake.refusal import Code
+from c2s import unused
 
 SHOWN = 1000  # refused rows that are listed
 
@@ -21,6 +22,7 @@ class Class(Part):
 
     name: str
     rows: PositiveInt
+    gold: NonNegativeInt = 0  # those of them whose true label is known
 
 
 class Groups(Part):
@@ -58,12 +60,21 @@ class Corrections(Part):
 ColumnKind = Literal["number", "date", "category", "text"]
 
 
+class Reason(Part):
+    """Why a column is left out, and how to keep it."""
+
+    code: unused.Code
+    detail: str  # of the column: "holds no value"
+    keep: str | None  # null: nothing can be learnt from it
+
+
 class Columns(Part):
     """Which columns the rows are made of, and which were left out."""
 
     used: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     kinds: dict[str, ColumnKind] = {}  # of those used
+    reasons: dict[str, Reason] = {}  # of those dropped; reports of before they were told have none
 
 
 class Image(Part):

@@ -1,9 +1,10 @@
 """Which format a file has, told by its bytes: names and suffixes are the user's and say nothing."""
 
 import codecs
+import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from app.intake import options as chosen
 from app.intake import refusal
@@ -26,14 +27,14 @@ NAMED = {  # what is recognised only to say what it is
     b"%PDF": "a PDF file",
     b"\x7fELF": "a program",
     b"\xd0\xcf\x11\xe0": "an old office file: save it as CSV",
-    b"<": "HTML or XML",
     b"[": "one JSON list: write one object a line",
 }
+MARKUP = re.compile(rb"""<(?![^>,;\t\r\n='"]*+>? *[,;\t])""")  # a first column may be called `<id>`
 KNOWN = "known are CSV, JSON lines, Parquet, NPZ and zip archives of PNG and JPEG pictures"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def detect(path: Path, wanted: Literal["auto"] | chosen.Format, *, one_column: bool = False) -> chosen.Format:
+def detect(path: Path, options: chosen.Options, *, one_column: bool = False) -> chosen.Format:
     """The format that the bytes have; one that is not known, or not the one that was said, is refused.
 
     Rows without labels may have `one_column`, which looks like any text.
@@ -44,12 +45,13 @@ def detect(path: Path, wanted: Literal["auto"] | chosen.Format, *, one_column: b
         tail = file.read(4)
     if not head.removeprefix(codecs.BOM_UTF8).strip():
         raise refusal.refuse("empty", "the file is empty")
-    found = _binary(path, head, tail) or _text(head, one_column)
+    wanted, alone = options.format, () if one_column else (options.label, *chosen.LABELS)
+    found = _binary(path, head, tail) or _text(head, alone)
     if wanted in ("auto", found):
         return found
     if {wanted, found} <= {"csv", "jsonl"} and wanted != "auto":
         return wanted
-    raise refusal.refuse("unknown_format", f"this is {found}, not {wanted}", {"pointer": "/format"})
+    raise refusal.refuse("unknown_format", f"this is {found}, not {wanted}", {"parameter": "format"})
 
 
 def _binary(path: Path, head: bytes, tail: bytes) -> chosen.Format | None:
@@ -72,7 +74,8 @@ def _zip(path: Path) -> chosen.Format:
     return "npz" if name.endswith(b".npy") and b"/" not in name else "zip"
 
 
-def _text(head: bytes, one_column: bool) -> chosen.Format:
+def _text(head: bytes, labels: Sequence[str | None]) -> chosen.Format:
+    """CSV or JSON lines; where there are labels, a column of them alone is nothing to learn from."""
     pairs = head[:16]
     if head.startswith(UTF16) or (len(pairs) > 2 and (not any(pairs[::2]) or not any(pairs[1::2]))):
         detail = "the file is not UTF-8 text; save it in that encoding"
@@ -81,12 +84,18 @@ def _text(head: bytes, one_column: bool) -> chosen.Format:
     for sign, name in NAMED.items():
         if plain.startswith(sign):
             raise refusal.refuse("unknown_format", f"this is {name}; {KNOWN}")
+    if MARKUP.match(plain):
+        raise refusal.refuse("unknown_format", f"this is HTML or XML; {KNOWN}")
     if any(sign < 32 and sign not in b"\t\n\r" for sign in plain[:8]):
         raise refusal.refuse("unknown_format", f"this is no text; {KNOWN}")
     if plain.startswith(b"{"):
         return "jsonl"
     first = plain.splitlines()[0]
-    if not one_column and (len(head) < HEAD or b"\n" in plain) and not any(sign in first for sign in b",;\t"):
+    if labels and (len(head) < HEAD or b"\n" in plain) and not any(sign in first for sign in b",;\t"):
+        name = first.decode(errors="replace").strip().strip('"')
+        if name == labels[0] or name.lower() in labels:
+            detail = f"there is no column besides the label {name!r}: nothing could be learnt from the rows"
+            raise refusal.refuse("nothing_to_learn", detail, {"line": 1})
         raise refusal.refuse("unknown_format", f"the first line names no columns; {KNOWN}", {"line": 1})
     return "csv"
 

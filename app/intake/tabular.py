@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.intake import gold, json_lines, refusal, sniff
 from app.intake import options as chosen
-from app.intake.raw import Raw, by_row, names
-from c2s import columns, commas, errors, files, formats
+from app.intake import refusal, sniff
+from app.intake.raw import Places, Raw, by_row, names
+from c2s import columns, commas, errors, json_lines, labels, tables, truths, unused
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST_CELL = 2**24  # bytes
-FLOAT32 = float(np.finfo(np.float32).max)
+EXAMPLES = 20  # lines that go with the refusal of a file
 
 
 def comma_separated(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
@@ -32,17 +30,10 @@ def comma_separated(path: Path, options: chosen.Options, limits: chosen.Limits) 
     check_columns(head, limits)
     label = names(options, head)
     strings = [name for name in (label, options.id, options.text, options.gold) if name is not None]
-    wrong: list[formats.Width] = []
     with unreadable(path):
-        found = formats.comma_separated(path, strings, wrong)
-        sign = commas.delimiter(path)
+        found = tables.comma_separated(path, strings)
     raw = assemble("csv", found, label, options=options, limits=limits)
     raw.untyped = True
-    gone = {one.row - 2 for one in wrong}  # Arrow counts from 1, and the header too
-    raw.places = _lines(lambda: islice(commas.lines(path, sign), 1, None), gone, found.num_rows)
-    for one, place in zip(wrong, _numbers(path, sign, [one.row for one in wrong]), strict=True):
-        detail = f"the row has {one.got} columns, the header {one.wanted}"
-        raw.faults.append(refusal.reason("wrong_width", detail, place))
     return raw
 
 
@@ -63,55 +54,23 @@ def capped(text: Any) -> Iterator[str]:
         yield line
 
 
-def _numbers(path: Path, sign: str, rows: Sequence[int]) -> list[refusal.Place]:
-    """The lines of these rows, which count from 1 as Arrow counts."""
-    if not rows:
-        return []
-    wanted = set(rows)
-    with contextlib.suppress(csv.Error, MemoryError):  # then by row
-        numbered = enumerate(islice(commas.lines(path, sign), max(rows)), 1)
-        found = {row: line for row, line in numbered if row in wanted}
-        if len(found) == len(wanted):
-            return [{"line": found[row]} for row in rows]
-    return [{"row": row - 2} for row in rows]
-
-
-def _lines(
-    numbers: Callable[[], Iterator[int]], gone: set[int], kept: int
-) -> Callable[[Sequence[int]], list[refusal.Place]]:
-    """Where rows stand in the file, looked up once somebody asks; `gone` are those that the reader left out."""
-
-    def places(rows: Sequence[int]) -> list[refusal.Place]:
-        with contextlib.suppress(csv.Error, MemoryError):  # then by row
-            lines = np.fromiter((line for row, line in enumerate(numbers()) if row not in gone), np.int64)
-            if len(lines) == kept:  # else the reader saw other rows than we do
-                return [{"line": int(lines[row])} for row in rows]
-        return by_row(rows)
-
-    return places
-
-
 def lines_of_json(path: Path, options: chosen.Options, limits: chosen.Limits) -> Raw:
     """One JSON object a line; lines that are none are left out."""
     sniff.check_text(path)
-    faults: list[refusal.Reason] = []
-    try:
-        found = formats.json_lines(path)
-    except errors.InvalidDataset as exc:
-        if isinstance(exc.__cause__, MemoryError):
-            raise
-        with tempfile.TemporaryDirectory() as folder, unreadable(path):
-            tidy = Path(folder) / path.name
-            faults = json_lines.tidy(path, tidy, limits)
-            found = formats.json_lines(tidy)
-    label = names(options, found.column_names)
-    raw = assemble("jsonl", found, label, options=options, limits=limits)
-    gone = {fault["line"] for fault in faults}
-    raw.faults = faults
-    raw.places = _lines(
-        lambda: (line for line in json_lines.filled(path) if line not in gone), set(), found.num_rows
-    )
-    return raw
+    with unreadable(path):
+        found = tables.lines_of_json(path, columns=limits.columns, share=limits.refused_share)
+    label = names(options, found.rows.column_names)
+    return assemble("jsonl", found, label, options=options, limits=limits)
+
+
+def _places(lines: tables.Lines) -> Places:
+    """Where rows stand, by their lines if these are known."""
+
+    def places(rows: Sequence[int]) -> list[refusal.Place]:
+        found = lines(rows)
+        return by_row(rows) if found is None else [{"line": line} for line in found]
+
+    return places
 
 
 def check_columns(there: Sequence[str], limits: chosen.Limits) -> None:
@@ -131,40 +90,39 @@ def check_types(schema: pa.Schema, wanted: Sequence[str]) -> None:
         kind = schema.field(name).type
         where: refusal.Place = {"pointer": f"/{name[:256]}"}
         if pa.types.is_nested(kind):
-            raise refusal.refuse("nested", f"column {name!r} holds {kind}: one value a row is needed", where)
+            detail = f"column {name!r} holds {columns.called(kind)}: one value a row is needed"
+            raise refusal.refuse("nested", detail, where)
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         if isinstance(plain, pa.BaseExtensionType) or "binary" in str(plain) or pa.types.is_nested(plain):
-            detail = f"column {name!r} holds {plain}, only numbers, dates and UTF-8 text can be used"
+            detail = f"column {name!r} holds {columns.called(plain)}, only numbers, dates and UTF-8 text can be used"
             raise refusal.refuse("bad_column", detail, where)
 
 
 def assemble(
-    form: chosen.Format, found: pa.Table, label: str, *, options: chosen.Options, limits: chosen.Limits
+    form: chosen.Format, read: tables.Table, label: str, *, options: chosen.Options, limits: chosen.Limits
 ) -> Raw:
     """Rows, labels and ids of a table that was read."""
+    found = read.rows
     if found.num_rows > limits.rows:
         raise too_many_rows(limits)
     check_columns(found.column_names, limits)
-    known = options.gold or gold.marked(found, label, options)
-    unused = {
-        label,
-        options.id,
-        known,
-        *options.drop,
-        "",
-    }  # pandas leaves its row numbers without a name
-    used = [name for name in found.column_names if name not in unused]
+    known = options.gold or truths.marked(found, label, {options.text, options.id, *options.drop})
+    aside = unused.set_aside(found.column_names, id=options.id, drop=options.drop, gold=known)
+    used = [name for name in found.column_names if name != label and name not in aside]
     check_types(found.schema, [*used, label])
     ids = None if options.id is None else columns.arrow(found[options.id], options.id)
     rows = _finite(found.select(used))
     return Raw(
         form,
         rows,
-        files.label_column(found[label], label),
+        labels.raw(found[label], label),
         label,
         ids=ids,
         gold=None if known is None else columns.arrow(found[known], known),
-        dropped=tuple(name for name in found.column_names if name in options.drop),
+        loose=read.loose,
+        places=_places(read.lines),
+        faults=[refusal.of(one) for one in read.faults],
+        aside=aside,
     )
 
 
@@ -187,7 +145,7 @@ def _finite(table: pa.Table) -> pa.Table:
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         if pa.types.is_floating(column.type):
             wide = column.cast(pa.float64())
-            good = pc.less_equal(pc.abs(wide), FLOAT32)  # false for NaN, null for null
+            good = pc.less_equal(pc.abs(wide), columns.FLOAT32)  # false for NaN, null for null
             if not pc.all(good, min_count=0).as_py():
                 table = table.set_column(place, name, pc.if_else(good, wide, None))
     return table
@@ -205,6 +163,17 @@ def too_many_columns(limits: chosen.Limits) -> refusal.Refused:
     )
 
 
+def _unfit(exc: json_lines.Unfit) -> refusal.Refused:
+    """What makes lines unfit, where it is, and some of those that are to blame."""
+    where: refusal.Place = {}
+    if exc.line is not None:
+        where = {"line": exc.line}
+    elif exc.field is not None:
+        where = {"pointer": f"/{exc.field}"[:257]}
+    first = refusal.reason(exc.code, str(exc), where)
+    return refusal.Refused([first, *(refusal.of(one) for one in exc.rows[:EXAMPLES])])
+
+
 @contextlib.contextmanager
 def unreadable(path: Path) -> Iterator[None]:
     """What the library's readers refuse, as a refusal of the file."""
@@ -215,11 +184,13 @@ def unreadable(path: Path) -> Iterator[None]:
             raise exc.__cause__ from exc
         if isinstance(exc.__cause__, MemoryError):
             raise
+        if isinstance(exc, json_lines.Unfit):
+            raise _unfit(exc) from exc
         detail = str(exc).removeprefix(f"{path.name}: ")
         code: refusal.Code = "unreadable"
-        if "straddl" in detail:
-            code, detail = "row_too_long", f"a row is longer than {commas.BLOCK} bytes"
-        elif "no rows" in detail or "Empty" in detail:
+        if "longer than" in detail:
+            code = "row_too_long"
+        elif "no rows" in detail:
             code = "empty"
         elif "UTF-8" in detail:
             code = "bad_encoding"

@@ -29,7 +29,7 @@ def ingest(
     """Encode the file's rows into the folder `target`; a row that cannot be encoded is noted, and counts."""
     try:
         model = Interface(folders.read_json(card))
-        form = sniff.detect(source, options.format, one_column=True)
+        form = sniff.detect(source, options, one_column=True)
         return _write(source, form, model, target, limits)
     except errors.C2SError as exc:
         if isinstance(exc.__cause__, MemoryError):

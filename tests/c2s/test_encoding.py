@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c2s import columns, data, encoding, errors, words
+from c2s import columns, data, encoding, errors, unused, words
 
 TABLE = {
     "age": [20.0, 30.0, None, 40.0],
@@ -72,7 +72,7 @@ def test_rare_categories_beyond_the_limit_share_a_column() -> None:
     spec = encoding.learn({"a": [*many, *many, "c099"]})
     (column,) = spec.columns
     assert isinstance(column, columns.Category)
-    assert len(column.values) == columns.MOST_VALUES
+    assert len(column.values) == unused.MOST_VALUES
     assert column.values[:2] == ("c099", "c000")
     assert encode(spec, {"a": ["c098"]})[0, -1] == 1
 
@@ -118,17 +118,34 @@ def test_dates_count_as_time_and_may_come_as_text() -> None:
 
 
 @pytest.mark.parametrize("number", [np.inf, -np.inf, 1e39])
-def test_numbers_beyond_float32_are_refused_by_column_and_row(number: float) -> None:
-    with pytest.raises(errors.InvalidDataset, match=r"column 'a', row 2"):
-        encoding.learn({"a": [1.0, 2.0, number]})
+def test_numbers_beyond_float32_are_missing_in_training_and_afterwards(number: float) -> None:
+    spec = encoding.learn({"a": [1.0, 2.0, number]})
+    assert spec == encoding.learn({"a": [1.0, 2.0, None]})
+    for other in (spec, encoding.learn({"a": [1.0, 2.0]})):
+        np.testing.assert_array_equal(encode(other, {"a": [1.0, number]}), encode(other, {"a": [1.0, None]}))
+        np.testing.assert_array_equal(encode(other, {"a": [str(number)]}), encode(other, {"a": [None]}))
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, -(2**63) - 1])
+def test_integers_that_take_more_than_64_bits_are_numbers(number: int) -> None:
     spec = encoding.learn({"a": [1.0, 2.0]})
-    with pytest.raises(errors.InvalidDataset, match=r"column 'a', row 1"):
-        encoding.apply(spec, {"a": [1.0, number]})
+    np.testing.assert_array_equal(encode(spec, {"a": [1, number]}), encode(spec, {"a": [1.0, float(number)]}))
+    names = encoding.learn({"c": ["x", "y"]})
+    np.testing.assert_array_equal(encode(names, {"c": [number]}), encode(names, {"c": [None]}))
+    with pytest.raises(errors.InvalidDataset, match="one value a row"):
+        encoding.apply(spec, {"a": [[number]]})
+
+
+@pytest.mark.parametrize("number", [np.inf, 1e39, np.nan])
+def test_columns_of_plain_vectors_know_no_missing_numbers(number: float) -> None:
+    spec = encoding.VectorEncoding(width=2, columns=("a", "b"))
+    with pytest.raises(errors.InvalidDataset, match="column 'b', row 1 holds NaN, an infinity or no float32"):
+        encoding.apply(spec, {"a": [1.0, 2.0], "b": [1.0, number]})
 
 
 def test_a_number_that_scaling_carries_beyond_float32_is_refused() -> None:
     spec = encoding.learn({"a": [0.0, 1e-30]})
-    with pytest.raises(errors.InvalidDataset, match=r"column 'a', row 0"):
+    with pytest.raises(errors.InvalidDataset, match="column 'a': the number is too far"):
         encoding.apply(spec, {"a": [1e30]})
 
 
@@ -167,10 +184,9 @@ def test_tables_rows_and_arrays_are_encoded_alike(form: object) -> None:
     np.testing.assert_array_equal(encode(spec, form(TABLE)), encode(spec, TABLE))
 
 
-def test_a_key_that_some_rows_lack_is_a_missing_value() -> None:
-    spec = encoding.learn(TABLE)
-    x = encode(spec, [{"age": 30, "colour": "red"}, {"member": True}])
-    assert x[:, :2].tolist() == [[0, 0], [0, 1]]
+def test_a_key_that_some_training_rows_lack_is_a_missing_value() -> None:
+    lacking = [{"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 3}]
+    assert encoding.learn(lacking) == encoding.learn([*lacking[:2], {"a": 3, "b": None}])
 
 
 @pytest.mark.parametrize(
@@ -255,7 +271,7 @@ def test_vectors_come_as_arrays_or_columns() -> None:
         ([[1, 2], [3]], "array of numbers"),
         ([["a", "b"]], "must be numbers"),
         ([[1, 2], [3, np.nan]], "column 'b', row 1"),
-        ({"a": [1], "b": [None]}, "column 'b', row 0"),
+        ({"a": [1], "b": [None]}, "column 'b' holds NaN"),
         ({"a": [1]}, "column 'b' is missing"),
     ],
 )
@@ -335,3 +351,14 @@ def test_numbers_written_as_text_are_numbers_and_what_means_missing_is_missing()
     assert (mixed[2] == mixed[3]).all()
     with pytest.raises(errors.InvalidDataset, match="'size' must hold numbers: row 1 holds 'tall'"):
         encoding.apply(spec, [{"size": 3}, {"size": "tall"}])
+
+
+def test_a_row_is_not_read_by_what_its_neighbours_have():
+    spec = encoding.learn({"a": [1, 2], "b": [3, 4]})
+    whole = {"a": 1, "b": 3}
+    with pytest.raises(errors.InvalidDataset, match="column 'b' is missing; there is 'a'"):
+        encoding.apply(spec, [{"a": 1}])
+    with pytest.raises(errors.InvalidDataset, match="column 'b' is missing in row 1; there is 'a'"):
+        encoding.apply(spec, [whole, {"a": 1}, whole])
+    more = encoding.apply(spec, [whole, {**whole, "unasked": 1}])
+    assert (more[0] == more[1]).all()

@@ -3,81 +3,17 @@
 import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from small_tables import CSV, ROWS, first, parquet
 
 from app.intake import options
 from c2s import data
 
-ROWS = [
-    (20, "red", "no"),
-    (30, "blue", "yes"),
-    (40, "red", "no"),
-    (50, "green", "yes"),
-    (60, "red", "no"),
-] * 2
-CSV = "age,colour,y\n" + "".join(f"{age},{colour},{y}\n" for age, colour, y in ROWS)
 JSONL = "".join(json.dumps({"age": age, "colour": colour, "y": y}) + "\n" for age, colour, y in ROWS)
-
-
-def parquet(tmp_path, **columns):
-    pq.write_table(pa.table(columns), tmp_path / "table.parquet")
-    return (tmp_path / "table.parquet").read_bytes()
-
-
-def first(reasons):
-    return reasons[0]["code"], {key: reasons[0][key] for key in reasons[0] if key not in ("code", "detail")}
 
 
 def codes(reasons):
     return [reason["code"] for reason in reasons]
-
-
-# --- gold labels ----------------------------------------------------------------------------------------------
-
-
-def test_gold_labels_are_kept_apart_from_the_rows(taken, tmp_path):
-    gold = ["yes", "", "no", "", "", "", "", "", "", ""]
-    lines = [f"{row},{known}" for row, known in zip(CSV.splitlines(), ["g", *gold], strict=True)]
-    report = taken("\n".join(lines), gold="g")
-    assert "g" not in report.columns.used
-    found = data.load(tmp_path / "out" / "data")
-    assert found.gold.tolist() == [1, -1, 0, *[-1] * 7]
-
-
-def test_gold_numbers_with_gaps_and_rows_that_are_left_out_stay_together(taken, tmp_path):
-    columns = {
-        "a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
-        "y": [0, 1, None, 1, 0, 1],
-        "g": [1.0, None, 0.0, 0.0, None, 1.0],
-    }
-    taken(parquet(tmp_path, **columns), gold="g")
-    assert data.load(tmp_path / "out" / "data").gold.tolist() == [1, -1, 0, -1, 1]
-
-
-def test_a_column_named_gold_that_holds_labels_is_no_feature_though_nobody_said_so(taken, tmp_path):
-    gold = ["no", "", "no", *[""] * 7]
-    lines = [f"{row},{known}" for row, known in zip(CSV.splitlines(), ["Gold", *gold], strict=True)]
-    report = taken("\n".join(lines))
-    assert "Gold" not in report.columns.used
-    assert report.notes == ("2 of 10 rows have a gold label, which is no feature",)
-    assert data.load(tmp_path / "out" / "data").gold.tolist() == [0, -1, 0, *[-1] * 7]
-
-
-def test_a_column_of_other_things_that_is_named_gold_is_a_feature(taken, tmp_path):
-    report = taken(CSV.replace("age", "gold", 1))
-    assert "gold" in report.columns.used
-    assert data.load(tmp_path / "out" / "data").gold is None
-
-
-def test_the_labels_themselves_cannot_be_gold(taken):
-    assert first(taken(CSV, label="y", gold="y")) == ("bad_option", {"pointer": "/gold"})
-
-
-def test_a_gold_label_that_is_no_class_refuses_the_file(taken):
-    assert first(taken(CSV.replace("age", "g", 1), gold="g"))[0] == "bad_column"
-    assert first(taken(CSV, gold="nowhere"))[0] == "bad_option"
 
 
 # --- what can be used -----------------------------------------------------------------------------------------
@@ -121,23 +57,59 @@ def test_one_file_read_twice_has_one_hash(taken, tmp_path):
 def test_the_label_is_found_by_its_usual_names_or_said(taken):
     assert taken("a,Target\n1,0\n2,1\n3,0\n4,1\n").label == "Target"
     reasons = taken("a,b\n1,0\n2,1\n")
-    assert first(reasons) == ("no_label_column", {"pointer": "/label"})
-    assert first(taken(CSV, label="none")) == ("no_label_column", {"pointer": "/label"})
+    assert first(reasons) == ("no_label_column", {"parameter": "label"})
+    assert first(taken(CSV, label="none")) == ("no_label_column", {"parameter": "label"})
+
+
+def test_a_first_column_may_be_named_in_angle_brackets(taken):
+    assert taken("<a>,label\n1,0\n2,1\n3,0\n4,1\n").label == "label"
 
 
 def test_options_that_the_file_does_not_have_are_named(taken):
-    assert first(taken(CSV, drop=("age", "none"))) == ("bad_option", {"pointer": "/drop/1"})
-    assert first(taken(CSV, text="none")) == ("bad_option", {"pointer": "/text"})
-    assert first(taken(CSV, id="none")) == ("bad_option", {"pointer": "/id"})
-    assert first(taken(CSV, id="colour")) == ("bad_ids", {"pointer": "/id"})
-    assert first(taken(CSV, kind="image")) == ("bad_option", {"pointer": "/kind"})
-    assert first(taken(CSV, format="parquet")) == ("unknown_format", {"pointer": "/format"})
+    assert first(taken(CSV, drop=("age", "none"))) == ("bad_option", {"parameter": "drop"})
+    assert first(taken(CSV, text="none")) == ("bad_option", {"parameter": "text"})
+    assert first(taken(CSV, id="none")) == ("bad_option", {"parameter": "id"})
+    assert first(taken(CSV, id="colour")) == ("bad_ids", {"parameter": "id"})
+    assert first(taken(CSV, kind="image")) == ("bad_option", {"parameter": "kind"})
+    assert first(taken(CSV, format="parquet")) == ("unknown_format", {"parameter": "format"})
 
 
 def test_dropped_columns_are_reported(taken):
     report = taken(CSV, drop=("age",))
     assert report.columns.used == ("colour",)
     assert report.columns.dropped == ("age",)
+
+
+def test_every_column_that_is_left_out_is_named_with_why_and_how_to_keep_it(taken, tmp_path):
+    head = ",key,size,remark,same,none,gone,gold,y\n"
+    rows = "".join(f"{n},k{n},{n % 7},it is {n},1,,{n},{'ab'[n % 2]},{'ab'[n % 2]}\n" for n in range(90))
+    report = taken(head + rows, id="key", drop=("gone",))
+    assert report.columns.used == ("size",)
+    why = {name: (one.code, one.keep) for name, one in report.columns.reasons.items()}
+    assert why == {
+        "": ("nameless", "give it a name"),
+        "key": ("id", "leave out id=key"),
+        "gone": ("asked", "leave out drop=gone"),
+        "gold": ("gold", None),
+        "remark": (
+            "all_different",
+            "text=remark learns from it alone, as text; id=remark names the rows by it",
+        ),
+        "same": ("constant", None),
+        "none": ("empty", None),
+    }
+    assert report.columns.dropped == tuple(why)
+    spoken = taken(head + rows, text="remark", drop=("gone",)).columns
+    assert spoken.reasons["size"].code == "not_the_text"
+    assert spoken.reasons["size"].keep.startswith("kind=tabular")
+
+
+def test_what_a_report_says_of_keeping_a_column_keeps_it(taken):
+    head, rows = "size,remark,y\n", "".join(f"{n % 7},it is {n},{'ab'[n % 2]}\n" for n in range(90))
+    assert taken(head + rows).columns.reasons["remark"].code == "all_different"
+    assert taken(head + rows, text="remark").columns.used == ("remark",)
+    assert taken(head + rows, text="remark", kind="tabular").columns.used == ("remark",)
+    assert taken(head + rows, kind="tabular").columns.used == ("size",)
 
 
 def test_texts_are_recognised_and_plain_columns_stay_a_table(taken, tmp_path):
@@ -198,6 +170,22 @@ def test_json_columns_of_mixed_types_become_names(taken):
     assert report.columns.used == ("a", "c")
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_stray_word_among_numbers_is_missing_and_told(taken, tmp_path, form):
+    rows = [*[(n % 50 + 0.5, n % 7, "ab"[n % 2]) for n in range(300)], ("unknown", 0.5, "a")]
+    if form == "csv":
+        body = "a,b,y\n" + "".join(f"{a},{b},{y}\n" for a, b, y in rows)
+    else:
+        body = "".join(json.dumps({"a": a, "b": b, "y": y}) + "\n" for a, b, y in rows)
+    report = taken(body)
+    assert report.columns.kinds == {"a": "number", "b": "number"}
+    assert report.missing == {"a": 1}
+    said = "column 'a' is read as numbers: cells that hold none count as missing (1, such as 'unknown')"
+    assert report.notes == (said,)
+    found = data.load(tmp_path / "out" / "data")
+    assert found.x[:, 1].tolist() == [0] * 300 + [1]  # which are missing
+
+
 def test_too_many_refused_rows_refuse_the_file_with_examples(taken):
     reasons = taken("x,y\n" + "1,a\n2,b\n3\n" * 10)
     assert codes(reasons[:2]) == ["too_many_refused", "wrong_width"]
@@ -232,21 +220,24 @@ def test_the_list_of_refused_rows_is_cut_at_a_thousand(taken):
         (b'{"a": 1, "y": 0}\n{"a": "\xe9"}\n', "bad_encoding", {"line": 2}),
         (b"a,a,y\n1,2,no\n3,4,yes\n", "bad_header", {}),
         (",".join(map(str, range(10_000))).encode() + b",y\n", "too_many_columns", {}),
-        (b"a,y\n" + b"1,no\n2,no\n" * 5, "too_few_classes", {"pointer": "/label"}),
-        (b"a,y\n1,a\n2,b\n3,c\n4,d\n", "too_many_classes", {"pointer": "/label"}),
+        (b"a,y\n" + b"1,no\n2,no\n" * 5, "too_few_classes", {"parameter": "label"}),
+        (b"a,y\n1,a\n2,b\n3,c\n4,d\n", "too_many_classes", {"parameter": "label"}),
         (
             b"a,y\n" + b"".join(b"%d,c%d\n" % (n, n % 10_000) for n in range(30_000)),
             "too_many_classes",
-            {"pointer": "/label"},
+            {"parameter": "label"},
         ),
         (b"a,y\n1,no\n2,yes\n3,no\n", "too_few_rows", {}),
         (b"a,y\n" + b"1,no\n1,yes\n" * 5, "nothing_to_learn", {}),
-        (b"a,y\n" + b"1,no\n2,yes\n" * 5 + b"3," + b"x" * 300 + b"\n", "bad_column", {"pointer": "/label"}),
+        (b"a,y\n" + b"1,no\n2,yes\n" * 5 + b"3," + b"x" * 300 + b"\n", "bad_column", {"parameter": "label"}),
         (b'{"a": [1], "y": 0}\n{"a": [2], "y": 1}\n', "nested", {"pointer": "/a"}),
         (b'{"a": {"b": 1}, "y": 0}\n{"a": 2, "y": 1}\n', "nested", {"pointer": "/a"}),
         (b"{" * 20_000 + b"\n", "too_many_refused", {}),
         (b'[{"a": 1}]', "unknown_format", {}),
         (b"<!doctype html><html></html>", "unknown_format", {}),
+        (b"<rows>\n<row a='1,2'/></rows>", "unknown_format", {}),
+        (b"<svg width='1', height='2'>\n</svg>", "unknown_format", {}),
+        (b"<html>\n\t<head></head></html>", "unknown_format", {}),
         (b"\x80\x04\x95\x0b\x00.", "unknown_format", {}),
         (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "unknown_format", {}),
         (b"\x89HDF\r\n\x1a\n" + bytes(100), "unknown_format", {}),
@@ -332,3 +323,26 @@ def test_arrays_of_texts_have_a_sample_and_those_of_numbers_none(taken, tmp_path
     said = np.array([f"some words number {i}" for i in range(8)])
     assert taken(npz(said)).sample.rows[3].values == ("some words number 3",)
     assert taken(npz(np.arange(16.0).reshape(8, 2))).sample is None
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        (b"PAR1" + b"x" * 100 + b"PAR1", "unreadable", "it is no Parquet file, or a damaged one"),
+        (
+            b"PAR1" + b"\x15\x04" * 50 + b"\x64\0\0\0PAR1",
+            "unreadable",
+            "it is no Parquet file, or a damaged one",
+        ),
+        (
+            '{"a": [1], "y": 0}\n{"a": [2], "y": 1}\n',
+            "nested",
+            "column 'a' holds lists or objects: one value a row",
+        ),
+        ("a,y", "empty", "the file has no rows"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_in_our_words(taken, content, code, said):
+    (reason,) = taken(content)
+    assert reason["code"] == code
+    assert reason["detail"].startswith(said)

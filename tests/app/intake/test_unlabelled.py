@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from app.intake import reading, refusal
+from app.intake import cells, lots, reading, refusal
 from app.intake.options import Limits, Options
-from c2s import data, slices
+from c2s import data, encoding, slices
 from c2s.interface import Interface
 
 
@@ -46,11 +46,21 @@ def test_rows_of_a_table_are_read_as_predict_reads_them(encode):
     x, notes, model = encode("tabular", TABLE)
     raw = [{"a": 1, "b": 2, "c": "x"}, {"a": 3, "b": 4, "c": "y"}, {"a": None, "b": None, "c": "new"}]
     np.testing.assert_array_equal(x[[0, 1, 4]], model.raw(raw))
+    np.testing.assert_array_equal(
+        x[[5]], model.raw([{"a": None, "b": 1, "c": "x"}])
+    )  # an infinity is missing
     assert [line for line, _ in notes] == [2, 4, 5, 6, 7, 8]
     said = [why for _, why in notes]
-    assert [why is None for why in said] == [True, True, False, False, True, False]
+    assert [why is None for why in said] == [True, True, False, False, True, True]
     assert "2 columns" in said[2]
     assert "'six'" in said[3]
+
+
+def test_a_word_is_missing_where_words_had_strayed_among_the_numbers_of_training():
+    spec = encoding.learn({"a": ["1.5", "2"] * 20 + ["unknown"]}, loose={"a"})
+    lot = lots.Lot({"a": ["1,5", "never", "NA", None, 2, "true"]}, places=[2, 3, 4, 5, 6, 7])
+    assert cells.typed(spec, lot, point=",")["a"].to_pylist() == [1.5, None, None, None, 2.0, None]
+    assert not lot.faults
 
 
 def test_a_csv_of_one_column_is_read_as_well(encode):
@@ -122,6 +132,7 @@ def test_more_lots_than_one_are_read_in_order(encode):
         ("tabular", "", "empty"),
         ("tabular", "a,b,c\n1,2,\xff\n".encode("latin-1"), "bad_encoding"),
         ("tabular", b"\x80\x04pickle", "unknown_format"),
+        ("text", "<html>\n\t<head></head></html>\n", "unknown_format"),
         ("image", "a,b\n1,2\n", "unknown_format"),
         ("vectors", "a,b\n1,2\n", "unknown_format"),
     ],
