@@ -96,7 +96,8 @@ class Form:
         """Of labels that the model knows; it has no opinion on others."""
         given = np.full(len(probs), -1) if piece.given is None else piece.given
         unknown = bad | (given < 0)
-        found = verdicts.audit(self.model, probs, np.where(unknown, 0, given))
+        judged = np.where(unknown, 0, given)
+        found = verdicts.audit(self.model, probs, judged, corrected=self.source.corrected)
         columns = [
             pa.array(piece.labels, pa.string()),
             pa.array(found.wrong),

@@ -10,7 +10,20 @@ import structlog
 import torch
 
 from app.core import tracing
-from c2s import cards, checkpoint, config, data, errors, folders, pipeline, training, workbench
+from c2s import (
+    cards,
+    checkpoint,
+    config,
+    data,
+    errors,
+    folders,
+    merging,
+    pipeline,
+    testimony,
+    training,
+    trainings,
+    workbench,
+)
 from worker import childhood, failures, plan
 
 MANY_CLASSES, MOST_CLASSES = 100, 500  # told early without alternatives; not told early
@@ -25,11 +38,11 @@ class Stop(Exception):
 class Teller:
     """Turns what the library reports into messages, and the wish to stop into an exception."""
 
-    def __init__(self, channel: childhood.Channel, chosen: config.TrainConfig) -> None:
+    def __init__(self, channel: childhood.Channel) -> None:
         self.phase = "loading"
         self.stopping = False
         self._channel = channel
-        self.plan, self._clock = plan.Plan(chosen), plan.Clock()
+        self.plan, self._clock = plan.Plan(()), plan.Clock()  # how much there is to do, its rows will tell
         self._epoch_began = time.monotonic()
         self._end_phase = tracing.begin("loading")
         self._facts: dict[str, Any] = {"epoch": 0, "epochs": 0, "metrics": {}}
@@ -112,9 +125,12 @@ def run(asked: dict[str, Any], teller: Teller, chosen: config.TrainConfig) -> No
     torch.set_num_threads(asked["threads"])  # bits depend on it
     folder = Path(asked["run"])
     prepare(folder, chosen)
+    dataset = _dataset(Path(asked["dataset"]))
+    left = merging.merged(dataset, chosen.merge)
+    spared = testimony.spared(left, chosen.validation, seed=chosen.seed)
+    teller.plan = plan.Plan(trainings.planned(chosen, merging.class_rows(left, ()), spared=spared))
     teller.plan.take_up(folder)
     teller.step("loading")
-    dataset = _dataset(Path(asked["dataset"]))
     if asked.get("sha256") not in (None, dataset.digest()):
         raise errors.InvalidDataset("the bytes of the dataset are not those that were uploaded")
     listener = workbench.Listener(step=teller.step, found=teller.found, saved=teller.saved)

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from app.core import claims, db, errors, jobs, quotas, settings, storage
 from app.core.tables import Job, Model
 from c2s import folders
+from c2s.errors import InvalidDataset, InvalidModel
 from worker import holding, messages, saving
 
 MOST_ROWS = 10**9  # where no quota says less
@@ -22,12 +23,12 @@ def request(
     with database.read() as tx:
         model = tx.get(Model, asked["model_id"])
     if model is None:
-        raise errors.NotFound(f"there is no model {asked['model_id']} any more")
+        raise InvalidModel(f"model {asked['model_id']} was deleted")
     folder = model.folder
     run = saving.fetched(store, hold, lambda: store.resume(claim.job_id, claim.fence))
     dataset, source = claim.dataset_id, None
     if asked["source"] is None and dataset is None:
-        raise errors.Damaged("the dataset of the job was deleted")
+        raise InvalidDataset("the dataset of the job was deleted")
     if asked["source"] is not None and not (run / "rows").is_dir():
         sha256 = claim.manifest["source"]["sha256"]
         source = saving.fetched(store, hold, lambda: store.open_source(asked["source"], sha256=sha256))

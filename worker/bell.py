@@ -14,7 +14,7 @@ from celery.worker import state
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core import claims, db, ids, relay, settings, workers
-from worker import drain, owners
+from worker import drain, hearing, owners
 
 LOOK_SECONDS = 0.1
 _relay: relay.Relay | None = None
@@ -29,9 +29,8 @@ class Bell(relay.Relay):
 
     def __init__(self, chosen: settings.Settings, pool: Any = None) -> None:
         # with a real broker each process has a pipe of its own, and takes no other down
-        self._pool: Any = pool if chosen.embedded else None
-        self._known: set[int] = set()  # processes of the pool at the last look
-        self._busy: set[int] = set()  # those at work then
+        self._alone = chosen.embedded
+        self._hearing = hearing.Hearing()
         self._grace = chosen.grace_seconds
         self._connections = db.Database(chosen.database)
         self._looking = threading.Lock()
@@ -64,7 +63,7 @@ class Bell(relay.Relay):
 
     def look(self) -> int:
         """Bury the dead, then ring once for each job that waits."""
-        if self._pool is not None:
+        if self._alone:
             self._mind()
         with self._looking:
             self._bury()
@@ -88,7 +87,9 @@ class Bell(relay.Relay):
             log.info("beat_failed", error=type(exc).__name__)
 
     def _processes(self) -> list[int]:
-        return [process.pid for process in self._workers._pool._pool] if self._workers is not None else []
+        """Who works here; one that is about to start has no number yet."""
+        pool = self._workers._pool._pool if self._workers is not None else ()
+        return [process.pid for process in tuple(pool) if process.pid is not None]
 
     def _bury(self) -> None:
         """Free the jobs of processes that died on this machine: nobody has to wait for their leases."""
@@ -100,23 +101,18 @@ class Bell(relay.Relay):
                 claims.bury(tx, job_id, fence)
 
     def _mind(self) -> None:
-        """A process that is killed while it waits for a task takes the lock of the queue in memory with it.
-
-        Those that replace it wait for ever, so the worker begins anew; whoever started it starts it again.
-        """
-        processes = list(self._pool._pool._pool)
-        now = {process.pid for process in processes}
-        busy = {request.worker_pid for request in state.active_requests}
-        lost = self._known - now - self._busy - busy
-        self._known, self._busy = now, busy
-        if not lost or drain.wanted():
+        """End a worker whose pool does not hear any more; whoever started it starts it again."""
+        busy = {request.id for request in state.active_requests}
+        unheard = {request.id for request in state.reserved_requests} - busy
+        free = len(busy) < len(self._processes())
+        if not self._hearing.lost(unheard, free=free, now=time.monotonic()) or drain.wanted():
             return
-        log.error("pool_broken", lost=sorted(lost))
+        log.error("pool_broken", unheard=len(unheard))
         drain.begin()
         deadline = time.monotonic() + self._grace
         while state.active_requests and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
-        for pid in (*now, os.getpid()):
+        for pid in (*self._processes(), os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -44,6 +44,13 @@ def finite(metrics: dict[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in metrics.items()}
 
 
+def refuse(what: str, **facts: str) -> None:
+    """Write one line to the log: why it cannot be done is known, and no trace would say more."""
+    import structlog
+
+    structlog.get_logger("c2s.child").warning(what, **facts)
+
+
 def lament(what: str) -> None:
     """Write the exception in hand to the log, in whatever form still works."""
     try:

@@ -57,6 +57,9 @@ def run(work: Work, *, failed: str, at_once: tuple[str, ...] = ("loading",)) -> 
     except BaseException as exc:  # out of memory and broken imports included: all of it must reach the row
         code, message = failures.explain(exc)
         channel.say("error", code=code, message=message, phase=wish.phase, again=failures.passing(exc))
-        childhood.lament(failed)  # after the message: without memory even this can fail
+        if failures.foreseen(exc):
+            childhood.refuse(failed, code=code, message=message)
+        else:
+            childhood.lament(failed)  # after the message: without memory even this can fail
         childhood.leave(1)
     childhood.leave(0)

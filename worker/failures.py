@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 NEARLY_ALL = 0.9  # of the address space: what unwinding gave back is missing already
 LONGEST = 1000  # characters of a message
-# what native code says when memory ends; the last three under an address-space limit: the dynamic linker's, and of
-# Arrow and Python, whose new threads find no room for a stack
+# what native code says when memory ends; the last four under an address-space limit: the dynamic linker's, of Arrow
+# and Python, whose new threads find no room for a stack, and of OpenBLAS, which then ends the process
 STARVED = (
     "out of memory",
     "can't allocate memory",
@@ -26,6 +26,7 @@ STARVED = (
     "failed to map segment",
     "Failed to launch worker thread",
     "can't start new thread",
+    "Memory allocation still failed",
 )
 NO_SPACE = ("No space left on device", "os error 28", "os error 122", "os error 27")
 UNUSABLE = (errors.InvalidDataset, errors.InvalidConfig, errors.InvalidTransition)
@@ -39,6 +40,11 @@ def explain(exc: BaseException) -> tuple[jobs.Code, str]:
     return code, text[:LONGEST]
 
 
+def foreseen(exc: BaseException) -> bool:
+    """Whether its sentence says it all: what we refuse ourselves is no fault of ours to trace."""
+    return isinstance(exc, errors.C2SError | service.ServiceError) and classify(exc) != "internal"
+
+
 def passing(exc: BaseException) -> bool:
     """Whether the store failed, so that another attempt may go better."""
     return isinstance(exc, OSError) and exc.errno in incoming.PASSING
@@ -48,6 +54,8 @@ def classify(exc: BaseException) -> jobs.Code:
     """The code of an exception."""
     if isinstance(exc, (*UNUSABLE, service.Damaged)):
         return "invalid_dataset"
+    if isinstance(exc, errors.InvalidModel) or getattr(exc, "code", None) == "model_damaged":
+        return "invalid_model"
     if isinstance(exc, errors.Diverged):
         return "diverged"
     if isinstance(exc, errors.NotLearnable):
@@ -57,6 +65,11 @@ def classify(exc: BaseException) -> jobs.Code:
     if _full(exc):
         return "storage_full"
     return "internal"
+
+
+def starved(last_words: list[str]) -> bool:
+    """Whether a process that ended without a message ran out of memory: native code may only write that and abort."""
+    return any(sign in line for line in last_words for sign in STARVED)
 
 
 def _cornered() -> bool:
@@ -78,7 +91,7 @@ def _starved(exc: BaseException) -> bool:
     if isinstance(exc, SystemError):  # the interpreter failed and could not even say so
         return _cornered()
     native = isinstance(exc, RuntimeError | ImportError | OSError) or type(exc).__name__ == "ArrowException"
-    return native and any(sign in str(exc) for sign in STARVED)
+    return native and starved([str(exc)])
 
 
 def _full(exc: BaseException) -> bool:

@@ -56,5 +56,6 @@ def summary(card: dict[str, Any]) -> dict[str, Any]:
         "net": card["config"]["net"]["name"],
         "estimator": card["transition"]["estimator"],
         "noise_rate": card["transition"]["noise_rate"],
+        "put_right": card.get("put_right"),
         "calibration": card["calibration"],
     }

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.core import claims, db, errors, jobs, metrics, settings, storage, tracing
 from app.core.tables import Job, State
+from c2s.errors import C2SError
 from worker import batch, diary, failures, holding, ingest, messages, process, publishing, saving, supervisor
 
 log = structlog.get_logger("c2s.worker")
@@ -38,8 +39,9 @@ def run(site: Site, claim: claims.Claim, *, since: float) -> None:
             _work(site, hold)
         except claims.Lost as exc:
             _lost(exc)
-        except Exception as exc:  # a fault of ours, or of the disk: the job must not hang on it
-            log.exception("supervisor_failed")
+        except (
+            Exception
+        ) as exc:  # a fault of ours, or of the disk, or what the job needs is gone: it must not hang
             _give_up(site, hold, exc)
         took = time.monotonic() - began
         if claim.task != "predict":
@@ -69,8 +71,14 @@ def _lost(exc: claims.Lost) -> None:
 
 def _give_up(site: Site, hold: holding.Hold, exc: Exception) -> None:
     code, message = failures.explain(exc)
+    if isinstance(exc, saving.StoreAway):
+        log.warning("store_away", message=str(exc))
+    elif failures.foreseen(exc):
+        log.warning("refused", code=code, message=message)
+    else:
+        log.error("supervisor_failed", code=code, exc_info=exc)
     why = jobs.error(code, message, phase="loading")
-    again, limit = not isinstance(exc, errors.StoreFull), site.settings.crash_limit
+    again, limit = not isinstance(exc, errors.StoreFull | C2SError), site.settings.crash_limit
     try:
         if isinstance(exc, saving.StoreAway):
             hold.settle(lambda tx: claims.release(tx, hold.claim, reason=message))
@@ -87,7 +95,8 @@ def _work(site: Site, hold: holding.Hold) -> None:
     save = functools.partial(store.save, claim.job_id, claim.fence) if store.remote else None
     watch = supervisor.Supervisor(child, hold, _limits(site, claim), saving.Saver(save))
     ending = watch.watch()
-    log.info("ended", ending=type(ending).__name__, phase=watch.phase)
+    told = {"code": ending.code} if isinstance(ending, messages.Failed | supervisor.Broken) else {}
+    log.info("ended", ending=type(ending).__name__, phase=watch.phase, **told)
     _finish(site, hold, ending, phase=watch.phase, log_lines=child.last_words())
 
 

@@ -35,6 +35,7 @@ class Source(abc.ABC):
 
     place: Place | None
     labelled: bool
+    corrected = False  # whether some of the labels were put right
     _rows: slices.Reader
 
     def __len__(self) -> int:
@@ -64,7 +65,7 @@ class Forward:
 
 
 class Labelled(Source):
-    """A dataset; its labels are judged by the classes that the model knows by the same names."""
+    """A dataset; its labels are judged by the classes that they mean to the model."""
 
     place: Place | None = "id"
     labelled = True
@@ -78,9 +79,9 @@ class Labelled(Source):
                 raise  # not the dataset's fault
             raise errors.InvalidDataset(f"the dataset cannot be opened: {type(exc).__name__}") from exc
         check(self._rows.meta, model)
+        self.corrected = "amended.npy" in self._rows.meta["sha256"]
         self._names = [str(label) for label in self._rows.meta["labels"]]
-        known = {name: number for number, name in enumerate(model.classes)}
-        self._classes = np.array([known.get(name, -1) for name in self._names], dtype=np.int64)
+        self._classes = np.array([model.places.get(name, -1) for name in self._names], dtype=np.int64)
         self._ids = Forward(_ids(folder / "rows.arrow"))
 
     def read(self, start: int, stop: int) -> Piece:

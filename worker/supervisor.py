@@ -8,7 +8,7 @@ from typing import Literal
 import structlog
 
 from app.core import jobs, metrics
-from worker import drain, holding, messages, process, saving
+from worker import drain, failures, holding, messages, process, saving
 
 LOOK_SECONDS = 0.2  # between looks at the drain flag
 log = structlog.get_logger("c2s.worker")
@@ -140,6 +140,10 @@ class Supervisor:
         if self._child.starved(code):
             return Broken(
                 "out_of_memory", "the kernel ended the process of the job for want of memory", again=True
+            )
+        if failures.starved(self._child.last_words()):
+            return Broken(
+                "out_of_memory", f"memory ended, and the process of the job {_manner(code)}", again=True
             )
         return Broken("worker_lost", f"the process of the job {_manner(code)}", again=True)
 

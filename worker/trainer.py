@@ -30,7 +30,7 @@ def _attempt(asked: dict[str, Any], channel: childhood.Channel, wish: errand.Wis
     from worker import attempt
 
     chosen = attempt.shrunk(config.TrainConfig.parse(asked["config"]), asked["shrink"])
-    wish.teller = teller = attempt.Teller(channel, chosen)
+    wish.teller = teller = attempt.Teller(channel)
     try:
         attempt.run(asked, teller, chosen)
     except attempt.Stop:

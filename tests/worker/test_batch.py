@@ -10,6 +10,7 @@ import time
 import numpy as np
 import psutil
 import pytest
+import structlog
 import workers
 from pyarrow import parquet
 
@@ -218,6 +219,30 @@ def test_a_file_that_cannot_be_used_fails_the_job_with_a_reason(home, place, bod
     assert (job.state, job.error["code"]) == ("failed", "invalid_dataset")
     assert why in job.error["message"]
     assert home.store.source(job_id).exists()  # for whoever asks why
+    (said,) = (
+        line for line in job.error["log"] if "predicting_failed" in line
+    )  # no trace: it is no fault of ours
+    assert "invalid_dataset" in said
+    assert not any("Traceback" in line or line.startswith("  File") for line in job.error["log"])
+
+
+def test_predictions_whose_model_is_gone_fail_at_once_and_in_one_line_each(home, place):
+    deleted = place(table(10), model_id="mdl_" + "0" * 26)
+    with structlog.testing.capture_logs() as lines:
+        job = home.do()
+    assert (job.id, job.state, job.error["code"]) == (deleted, "failed", "invalid_model")
+    assert not job.error["retriable"]
+    (said,) = (line for line in lines if line["log_level"] in ("warning", "error"))
+    assert (said["event"], said["code"]) == ("refused", "invalid_model")
+    job_id = place(table(10))
+    with home.db.read() as tx:
+        folder = tx.get(Model, home.look(job_id).config["model_id"]).folder
+    (home.store.at(folder) / "card.json").unlink()
+    with structlog.testing.capture_logs() as lines:
+        job = home.do()
+    assert (job.state, job.error["code"]) == ("failed", "invalid_model")
+    assert not any("Traceback" in line for line in job.error["log"])
+    assert [line["code"] for line in lines if line["event"] == "ended"] == ["invalid_model"]
 
 
 def test_a_dataset_that_was_read_otherwise_is_no_dataset_of_the_model(home, place, tmp_path):

@@ -4,8 +4,8 @@ import time
 
 import httpx
 import pytest
+from ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
-from servers import free_port
 from sqlalchemy import update
 from workers import rows, until, wanted
 

@@ -31,7 +31,7 @@ CASES = [
     (safetensors.SafetensorError(FULL), "storage_full"),
     (service.StoreFull(), "storage_full"),
     (safetensors.SafetensorError("HeaderTooLarge"), "internal"),
-    (errors.InvalidModel("altered"), "internal"),
+    (errors.InvalidModel("altered"), "invalid_model"),
     (ImportError("No module named torch"), "internal"),
     (KeyError("config"), "internal"),
     (SystemExit(3), "internal"),

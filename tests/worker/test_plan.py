@@ -1,45 +1,24 @@
 import pytest
 from workers import wanted
 
+from c2s import trainings
 from worker import plan
 
-MEMBERS = ("forward", "forward-elr", "f-class2simi", "reweight", "prune-elr")
+ROWS = [56, 56]  # of each class, ten of them held out: 102 are left, or 51 to each of two folds
 
 
-def steps(chosen):
-    return list(plan.Plan(chosen)._epochs)
-
-
-def test_the_plan_holds_every_training_of_the_pipeline_in_order():
-    assert steps(wanted(3)) == ["stage1", "stage2"]
-    fitted = {"posteriors": "k-fold", "folds": 3, "estimator": "volmin"}
-    folds = ["fold-1", "fold-2", "fold-3"]
-    assert steps(wanted(3, transition=fitted)) == ["stage1", *folds, "joint", "stage2"]
-    assert steps(wanted(3, method="revision")) == ["stage1", "stage2-reweight", "stage2"]
-    assert steps(wanted(3, transition={"matrix": [[0.9, 0.1], [0.2, 0.8]]})) == ["stage1", "stage2"]
-
-
-def test_the_search_of_s2e_is_part_of_the_plan():
-    found = steps(wanted(3, method={"name": "s2e", "candidates": 2, "generations": 1}))
-    trials = ["search-1-brief-1", "search-1-brief-2", "search-1-longer-1"]
-    assert found == ["stage1", *trials, "stage2"]
-    assert {plan.phase_of(step) for step in trials} == {"stage2"}
-
-
-def test_all_that_auto_may_train_is_part_of_the_plan():
-    found = steps(wanted(3, method="auto"))
-    assert found[1:] == [f"stage2-{name}" for name in MEMBERS]
-    assert {plan.phase_of(step) for step in found[1:]} == {"stage2"}
+def told_of(chosen, class_rows=ROWS):
+    return plan.Plan(trainings.planned(chosen, class_rows))
 
 
 def test_two_nets_count_twice():
-    told = plan.Plan(wanted(4, method="co-teaching"))
+    told = told_of(wanted(4, method="co-teaching"))
     assert told.training("stage1", 1.0) == pytest.approx(plan.TRAINING / 3)
 
 
 def test_the_fraction_rises_from_nought_to_one_through_all_phases():
     chosen = wanted(4, transition={"posteriors": "k-fold", "folds": 2})
-    told = plan.Plan(chosen)
+    told = told_of(chosen)
     seen = [told.phase("loading"), told.phase("stage1")]
     for step in ("stage1", "fold-1", "fold-2", "stage2"):
         seen.append(told.phase(plan.phase_of(step)))
@@ -53,17 +32,25 @@ def test_the_fraction_rises_from_nought_to_one_through_all_phases():
 
 
 def test_epochs_count_by_the_rows_they_see():
-    told = plan.Plan(
+    told = told_of(
         wanted(4, transition={"posteriors": "k-fold", "folds": 2})
     )  # 4 + 2 + 2 + 4 epochs of all rows
     assert told.training("stage1", 1.0) == pytest.approx(plan.TRAINING / 3)
     assert told.training("fold-2", 1.0) == pytest.approx(plan.TRAINING * 2 / 3)
 
 
+def test_a_member_of_auto_that_takes_the_place_of_pairs_counts_as_they_would():
+    told = told_of(wanted(4, method="auto"), [3000, 3000])
+    assert told.training("stage2-f-class2simi", 0.5) == told_of(
+        wanted(4, method="auto"), [3000, 3000]
+    ).training("stage2-reweight", 0.5)
+    assert told.training("stage2-f-class2simi", 1.0) == pytest.approx(plan.TRAINING)
+
+
 def test_a_resumed_run_begins_where_its_states_are(tmp_path):
     for name in ("stage1/epoch-00003", "stage1/epoch-00004", "stage2/epoch-00001", "stage2/epoch-00002.part"):
         (tmp_path / name).mkdir(parents=True)
-    told = plan.Plan(wanted(4))
+    told = told_of(wanted(4))
     told.take_up(tmp_path)
     assert told.phase("loading") == pytest.approx(plan.TRAINING * 5 / 8)
 
