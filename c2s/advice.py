@@ -21,6 +21,9 @@ MUCH, MOST = (
 FEW, FEWEST = 300, 4_500  # rows: a class, for pairs; in all, for methods that need not leave any out
 PAIRED = 4  # classes, from which on similarity labels are cleaner than class labels (Theorem 2, sharpened)
 HANDFUL, SEVERAL, MANY = 5, 10, 20  # classes
+FEW_WORDS = (
+    f"(under {FEWEST}) where labels are wrong: two nets that leave hard rows out learn more from them."
+)
 
 
 class Advice(NamedTuple):
@@ -56,8 +59,10 @@ def _concentrated(T_c: transition.Matrix, priors: ArrayLike, share: float, *, ro
     T_s = transition.similarity_from_class(T_c, priors)
     gap, each = float(T_s[1, 1] - T_s[0, 1]), rows / len(T_c)
     why = f"{share:.0%} of the wrong labels name one other class, so a correction by the matrix helps"
-    if len(T_c) < PAIRED or rates.similarity >= rates.class_ - transition.ROUNDING:
+    if rates.similarity >= rates.class_ - transition.ROUNDING:
         return Advice("forward", f"{why}; similarity labels would not be cleaner than class labels.")
+    if len(T_c) < PAIRED:
+        return Advice("forward", f"{why}; pairs are advised from {PAIRED} classes on, these are {len(T_c)}.")
     if gap < transition.WEAK_GAP:
         return Advice("forward", f"{why}; noisy pairs say little: T_s11 - T_s01 is {gap:.2f}.")
     if each < FEW:
@@ -70,7 +75,7 @@ def blind(classes: int, *, rows: int) -> Advice:
     """The method while T_c is not known, or does not decide: by the counts alone."""
     if rows < FEWEST and classes <= SEVERAL:
         method = "jocor" if classes <= HANDFUL else "co-teaching"
-        return Advice(method, f"{rows} rows are few: two nets that leave hard rows out learn more from them.")
+        return Advice(method, f"{rows} rows are few {FEW_WORDS}")
     if classes > MANY:
         return Advice(
             "phuber-ce",

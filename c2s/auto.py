@@ -4,7 +4,8 @@ Forward trusts T; with early-learning regularisation it resists labels that it w
 classes that overlap into one; pairs do both where noise is concentrated; pruning learns from the surest rows alone.
 Which of them suits a dataset is seen too dimly through a few hundred noisy rows to bet on one, but clearly enough to
 weigh them: by agreement with the rows held out, and by whether they lost classes. A clean label is seen only where the
-dataset marks gold rows, which then judge in the place of noisy ones.
+dataset marks gold rows, which then judge in the place of noisy ones. A row that has judged would flatter the blend that
+it helped to choose, so each is also predicted by a blend that the other gold rows choose, and counts by that.
 """
 
 import time
@@ -14,20 +15,21 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 
-from c2s import blends, data, evaluation, members, streams
+from c2s import blends, data, evaluation, members, splits, streams
 from c2s.findings import Findings
+from c2s.matrices import Matrix
 from c2s.methods.method import Evidence, hides_pairs
 from c2s.training import Fitted
 from c2s.workbench import Workbench
 
 Right = npt.NDArray[np.bool_]  # (n,)  whether a noisy label held out is the class that is predicted
 PHASE = "stage2-blend"
-ROWS_FOR_PAIRS = 350  # a class, below which pairs merge classes
-ROWS_TO_PRUNE = 4_500  # more need no pruning: a net does not learn them by heart
 LOST = 0.08  # share of rows in the wrong classes that weighs as much as a standard error of agreement
 UNSEEN = 0.05  # shares of classes are known no better
 ENOUGH_GOLD = 50  # rows held out whose true label is known
+FOLDS = 5  # of gold rows: each is predicted by a blend that the other four choose
 
 
 @dataclass(frozen=True)
@@ -55,29 +57,61 @@ class Choice:
 
 def shortlist(evidence: Evidence) -> list[members.Member]:
     """The members that are trained."""
-    rows = len(evidence.y)
-    paired = rows >= ROWS_FOR_PAIRS * evidence.classes and not hides_pairs("auto", evidence)
-    wanted = [members.FORWARD, members.REMEMBERING, members.PAIRS if paired else members.WEIGHTED]
-    return [*wanted, members.PRUNED] if rows < ROWS_TO_PRUNE else wanted
+    return members.shortlist(len(evidence.y), evidence.classes, hidden=hides_pairs("auto", evidence))
 
 
 def choose(bench: Workbench, found: Findings, trained: dict[str, Fitted]) -> tuple[Fitted, Choice]:
     """The blend of all members, each by its share."""
     began = time.perf_counter()
     rows, labels, judges = _judges(bench)
-    tried = {name: float(_agreed(bench, fitted, rows, labels).mean()) for name, fitted in trained.items()}
-    lost = [_lost(bench, fitted, found.evidence) for fitted in trained.values()]
-    shares = _shares(np.array(list(tried.values())), np.array(lost), judges=len(rows))
-    made = blends.blend([fitted.net for fitted in trained.values()], shares)
-    draws = torch.Generator().manual_seed(streams.derive(bench.config.seed, PHASE))
-    blends.measure_norms(made, bench.source, torch.from_numpy(np.array(bench.train)), draws)
+    agreed = np.stack(  # (members, n)
+        [
+            _clean(bench, fitted, rows) == labels
+            if judges == "gold"
+            else right(bench, fitted, found.evidence.T_c)
+            for fitted in trained.values()
+        ]
+    )
+    lost = np.array([_lost(bench, fitted, found.evidence) for fitted in trained.values()])
+    shares = _shares(agreed.mean(axis=1), lost, judges=len(rows))
+    nets = [fitted.net for fitted in trained.values()]
+    made = _blended(bench, nets, shares)
+    blind = _blind(bench, nets, agreed, lost=lost, rows=rows, labels=labels) if judges == "gold" else None
     entry = {"phase": PHASE, "epoch": 0, "kept": True, "seconds": time.perf_counter() - began}
     probs = evaluation.posterior(made, bench.source, bench.holdout)
     entry |= evaluation.judged(probs, found.evidence.T_c, bench.dataset.y[bench.holdout])
     entry |= dict(bench.probe(made)) if bench.probe else {}
     bench.history.append(entry)
+    tried = dict(zip(trained, agreed.mean(axis=1).tolist(), strict=True))
     choice = Choice(dict(zip(trained, shares, strict=True)), tried, judges)
-    return Fitted(PHASE, made, found.evidence.T_c, learnt=False, history=[entry]), choice
+    return Fitted(PHASE, made, found.evidence.T_c, learnt=False, history=[entry], blind=blind), choice
+
+
+def _blended(bench: Workbench, nets: list[nn.Module], shares: list[float]) -> nn.Module:
+    """One net of all, its batch norms measured on the training rows."""
+    made = blends.blend(nets, shares)
+    draws = torch.Generator().manual_seed(streams.derive(bench.config.seed, PHASE))
+    blends.measure_norms(made, bench.source, torch.from_numpy(np.array(bench.train)), draws)
+    return made
+
+
+def _blind(
+    bench: Workbench,
+    nets: list[nn.Module],
+    agreed: Right,
+    *,
+    lost: npt.NDArray[np.float64],
+    rows: data.Labels,
+    labels: data.Labels,
+) -> data.Labels:
+    """What blends say of gold rows whose labels had no say in their shares; (n,), -1 for all other rows."""
+    found = np.full(len(bench.dataset), -1, dtype=np.int64)
+    numbers = splits.folds(labels, FOLDS, seed=bench.config.seed)
+    for fold in range(FOLDS):
+        mine, others = rows[numbers == fold], agreed[:, numbers != fold]
+        made = _blended(bench, nets, _shares(others.mean(axis=1), lost, judges=others.shape[1]))
+        found[mine] = evaluation.posterior(made, bench.source, mine).argmax(axis=1)
+    return found
 
 
 def _shares(agreement: npt.NDArray[np.float64], lost: npt.NDArray[np.float64], *, judges: int) -> list[float]:
@@ -92,19 +126,21 @@ def _shares(agreement: npt.NDArray[np.float64], lost: npt.NDArray[np.float64], *
 
 def _lost(bench: Workbench, fitted: Fitted, evidence: Evidence) -> float:
     """How many rows must change class for the classes to have the shares that T gives them: classes that merged."""
-    predicted = evaluation.posterior(fitted.net, bench.source, bench.train).argmax(1)
+    predicted = _clean(bench, fitted, bench.train)
     shares = np.bincount(predicted, minlength=evidence.classes) / len(predicted)  # (c,)
     return float(np.abs(shares - evidence.priors).sum() / 2)
 
 
-def right(bench: Workbench, fitted: Fitted) -> Right:
-    """Which of the noisy labels held out a training predicts."""
-    return _agreed(bench, fitted, bench.holdout, bench.dataset.y[bench.holdout])
-
-
-def _agreed(bench: Workbench, fitted: Fitted, rows: data.Labels, labels: data.Labels) -> Right:
-    agreed: Right = evaluation.posterior(fitted.net, bench.source, rows).argmax(1) == labels
+def right(bench: Workbench, fitted: Fitted, T_c: Matrix) -> Right:
+    """Which of the noisy labels held out a training predicts, by its classes and the labels that T_c gives them."""
+    probs = evaluation.posterior(fitted.net, bench.source, bench.holdout)
+    agreed: Right = evaluation.expected(probs, T_c) == bench.dataset.y[bench.holdout]
     return agreed
+
+
+def _clean(bench: Workbench, fitted: Fitted, rows: data.Labels) -> data.Labels:
+    predicted: data.Labels = evaluation.posterior(fitted.net, bench.source, rows).argmax(1)
+    return predicted
 
 
 def _judges(bench: Workbench) -> tuple[data.Labels, data.Labels, Literal["gold", "noisy"]]:

@@ -4,13 +4,15 @@ Colours go from light to dark, so that they are told apart without hue and in pr
 everything stays readable: cells shrink, numbers and then names give way.
 """
 
+import dataclasses
 import math
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from c2s.drawings import BLACK, TITLE, Box, Colour, Drawing, Line, Mark, Shape, Text
+from c2s.drawings import BLACK, TITLE, Box, Colour, Drawing, Line, Mark, Shape, Text, apart
 
 Matrix = npt.NDArray[np.float64]
 SIDE, LEAST_CELL, MOST_CELL = 640, 7, 84  # pixels of a heat map, and of a cell
@@ -19,6 +21,9 @@ LIGHT, DARK = (255, 255, 255), (8, 48, 107)
 SIDES = Mark("side")
 EDGES = 60  # of the pair graph: the strongest
 CROWD, BESIDE_POLE = 24, 80  # classes from which names near the top and the bottom give way, in pixels
+LINE, OUTWARDS = 12, 8  # pixels between two names, and of a name near a pole away from its neighbours' places
+APART = 28  # pixels that two arcs of one pair are pulled from each other
+FRAME = (190, 190, 190)
 
 
 def heat_map(
@@ -35,22 +40,25 @@ def heat_map(
     cell = min(MOST_CELL, max(LEAST_CELL, SIDE // count))
     size = 11.0 if cell >= 14 else 9.0
     step = max(1, math.ceil((size + 2) / cell))  # names that do not fit side by side
-    left = 46 + SIGN * max(len(_short(name)) for name in rows)
-    top = 78 + SIGN * max(len(_short(name)) for name in columns)
+    left = 46 + SIGN * max(_columns(_short(name)) for name in rows)
+    top = 78 + SIGN * max(_columns(_short(name)) for name in columns)
     across = count * cell
     shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
     shapes.append(Box(left, top, across, across, LIGHT, Mark("heat-ground")))
     for i, j in np.ndindex(matrix.shape):
         x, y, value = left + j * cell, top + i * cell, float(matrix[i, j])
-        said = f"{sides[0]} {rows[i]}, {sides[1]} {columns[j]}: {_told(value, interval, i, j)}"
+        said = f"{sides[0]} {apart(rows[i])}, {sides[1]} {apart(columns[j])}: {_told(value, interval, i, j)}"
         mark = Mark("heat-right" if i == j else "heat-wrong", _strength(value), said, (i, j))
         shapes.append(Box(x, y, cell - (cell > 12), cell - (cell > 12), _shade(value), mark))
         if cell >= 30:
             ink = LIGHT if value > 0.3 else BLACK
             shapes.append(Text(x + cell / 2, y + cell / 2 + 4, _number(value), 11.0, "middle", colour=ink))
     for k in range(0, count, step):
-        shapes.append(Text(left - 6, top + (k + 0.5) * cell + 4, _short(rows[k]), size, "end"))
-        shapes.append(Text(left + (k + 0.5) * cell + 4, top - 6, _short(columns[k]), size, turned=True))
+        beside, above = (_short(names[k]) for names in (rows, columns))
+        number = _numbered(k)
+        shapes.append(Text(left - 6, top + (k + 0.5) * cell + 4, beside, size, "end", instead=number))
+        x = left + (k + 0.5) * cell + 4
+        shapes.append(Text(x, top - 6, above, size, turned=True, instead=number))
     shapes.append(Text(left + across / 2, 48, f"{sides[1]} label", 12, "middle", mark=SIDES))
     shapes.append(Text(22, top + across / 2, f"{sides[0]} label", 12, "middle", turned=True, mark=SIDES))
     shapes += _scale(left + across + 22, top, min(across, 200))
@@ -66,8 +74,9 @@ def _told(value: float, interval: Matrix | None, i: int, j: int) -> str:
 
 
 def _scale(x: float, top: float, height: float) -> list[Shape]:
-    """What the shades mean."""
+    """What the shades mean; a frame shows that they end in the ground of an empty cell."""
     steps = 40
+    frame: Shape = Box(x - 1, top - 1, 16, height + 2, FRAME, Mark("heat-ground"))
     bars: list[Shape] = [
         Box(
             x,
@@ -82,7 +91,7 @@ def _scale(x: float, top: float, height: float) -> list[Shape]:
     ticks = [
         Text(x + 20, top + (1 - value) * height + 4, f"{_number(value)} %", 10.0) for value in (0.0, 0.5, 1.0)
     ]
-    return [*bars, *ticks]
+    return [frame, *bars, *ticks]
 
 
 def similarity(T_s: Matrix) -> Drawing:
@@ -97,7 +106,7 @@ def pair_graph(matrix: Matrix, classes: Sequence[str], *, title: str) -> Drawing
     """Which true class is given which label: arcs on a circle, thick and dark where often; thin end at the label."""
     count = len(classes)
     radius = 220.0 if count <= 40 else 290.0
-    middle = (radius + 40 + SIGN * max(len(_short(name)) for name in classes), radius + 80)
+    middle = (radius + 40 + SIGN * max(_columns(_short(name)) for name in classes), radius + 80)
     places = [
         (middle[0] + radius * math.cos(angle), middle[1] + radius * math.sin(angle))
         for angle in (2 * math.pi * k / count - math.pi / 2 for k in range(count))
@@ -106,36 +115,65 @@ def pair_graph(matrix: Matrix, classes: Sequence[str], *, title: str) -> Drawing
     order = [divmod(int(flat), count) for flat in np.argsort(-off, axis=None, kind="stable")[:EDGES]]
     found = [(i, j, float(off[i, j])) for i, j in order if off[i, j] > 0.01]
     shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
+    drawn = {(i, j) for i, j, _ in found}
+    weight = np.zeros(count)
     for i, j, value in reversed(found):  # the strongest on top
-        shapes += _arc(places[i], places[j], middle, value)
+        shapes += _arc(places[i], places[j], middle, value, aside=APART if (j, i) in drawn else 0)
+        weight[[i, j]] += value
     shapes += [Box(x - 3, y - 3, 6, 6, BLACK) for x, y in places]
-    shapes += _names(places, middle, classes)
+    shapes += _names(places, middle, classes, weight)
     bottom = middle[1] + radius + 50
     shapes.append(Text(12, bottom, "from the true class (thick) to the label it is given (thin)", 11.0))
     return Drawing(int(2 * middle[0]), int(bottom + 14), title, tuple(shapes))
 
 
 def _names(
-    places: Sequence[tuple[float, float]], middle: tuple[float, float], classes: Sequence[str]
+    places: Sequence[tuple[float, float]],
+    middle: tuple[float, float],
+    classes: Sequence[str],
+    weight: npt.NDArray[np.float64],
 ) -> list[Shape]:
-    """Names beside their places; one that would touch the name before it is left out."""
-    shown: dict[str, float] = {}
-    found: list[Shape] = []
-    for (x, y), name in zip(places, classes, strict=True):
-        text = _beside(x, y, middle, _short(name))
+    """Names beside their places; of two that would touch, that of the class with more of the arcs."""
+    found: dict[int, Text] = {}
+    for k in np.argsort(-weight, kind="stable").tolist():
+        (x, y), name = places[k], _short(classes[k])
+        text = dataclasses.replace(_beside(x, y, middle, name), instead=_numbered(k))
         if len(classes) > CROWD and text.anchor != "middle" and abs(x - middle[0]) < BESIDE_POLE:
-            continue  # it would run over its neighbours, which stand at the same height
-        if abs(shown.get(text.anchor, -math.inf) - text.y) >= 12 or text.anchor not in shown:
-            shown[text.anchor] = text.y
-            found.append(text)
-    return found
+            if weight[k] == 0:
+                continue  # it would run over its neighbours, which stand at the same height
+            text = dataclasses.replace(text, y=text.y + (OUTWARDS if y > middle[1] else -OUTWARDS))
+        if not any(_touch(text, other) for other in found.values()):
+            found[k] = text
+    return [found[k] for k in sorted(found)]
+
+
+def _touch(one: Text, other: Text) -> bool:
+    """Whether two names are on one line, and on one side or over each other."""
+    (left, right), (from_, to) = _extent(one), _extent(other)
+    return abs(one.y - other.y) < LINE and (one.anchor == other.anchor or (left < to and from_ < right))
+
+
+def _extent(text: Text) -> tuple[float, float]:
+    wide = SIGN * _columns(text.text)
+    left = text.x - wide * {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor]
+    return left, left + wide
 
 
 def _arc(
-    start: tuple[float, float], end: tuple[float, float], pull: tuple[float, float], value: float
+    start: tuple[float, float],
+    end: tuple[float, float],
+    pull: tuple[float, float],
+    value: float,
+    *,
+    aside: float = 0,
 ) -> list[Shape]:
-    """A bow towards the middle in pieces that grow thinner."""
-    control = tuple((a + b) / 2 * 0.45 + c * 0.55 for a, b, c in zip(start, end, pull, strict=True))
+    """A bow towards the middle in pieces that grow thinner, `aside` to the left of its way: not on the way back."""
+    across, down = (b - a for a, b in zip(start, end, strict=True))
+    step = aside / (math.hypot(across, down) or 1)
+    left = (down * step, -across * step)
+    control = tuple(
+        (a + b) / 2 * 0.45 + c * 0.55 + d for a, b, c, d in zip(start, end, pull, left, strict=True)
+    )
     steps = np.linspace(0, 1, 13)
     points = [
         tuple(
@@ -173,4 +211,17 @@ def _number(value: float) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME else name[: NAME - 1] + "\u2026"
+    if _columns(name) <= NAME:
+        return name
+    kept = next(end for end in range(len(name), -1, -1) if _columns(name[:end]) < NAME)
+    return name[:kept] + "\u2026"
+
+
+def _columns(name: str) -> int:
+    """How wide a name is, in plain letters: those of Chinese, Japanese and Korean take two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in name[: NAME + 1])
+
+
+def _numbered(place: int) -> str:
+    """A class by its place among the classes, from 1: what a picture shows where it lacks the letters."""
+    return f"#{place + 1}"

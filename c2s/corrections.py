@@ -3,8 +3,8 @@
 What changes is a small file of arrays: `rows` and `labels` (the class of each in the new numbering), `reviewed` (those
 of them that a person decided), `become` (old class -> new, -1 where none is left), `kept` (new class -> old) and `gold`
 (whether what people decided is kept as gold). Inputs are never read: both folders name the same bytes. The new folder
-remembers whose each label is (`amended`), so that its jobs neither doubt what people said nor take what a model put
-right for labels as they were given.
+remembers whose each label is (`amended`) and what it was (`given`), so that its jobs neither doubt what people said nor
+take what a model put right for labels as they were given, and know the noise of both.
 """
 
 import os
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from c2s import data, errors, folders
 
-REWRITTEN = ("y.npy", "gold.npy", "amended.npy", "rows.arrow")
+REWRITTEN = ("y.npy", "gold.npy", "amended.npy", "given.npy", "rows.arrow")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Changes:
     def apply(self, parent: Path, target: Path, *, beside: Iterable[str] = ()) -> None:
         """Make the new folder, which appears whole; of files that lie `beside` the dataset's, those that there are."""
         meta = folders.read_json(parent / "meta.json")
-        y = self.become[np.load(parent / "y.npy", allow_pickle=False)]
+        before = np.load(parent / "y.npy", allow_pickle=False)
+        y = self.become[before]
         y[self.rows] = self.labels
         if y.min() < 0:
             raise errors.InvalidDataset("a class that is left out still has rows")
@@ -69,6 +70,8 @@ class Changes:
             if (gold := self._gold(parent / "gold.npy", len(y))) is not None:
                 np.save(part / "gold.npy", gold, allow_pickle=False)
             np.save(part / "amended.npy", self._amended(parent / "amended.npy", len(y)), allow_pickle=False)
+            if (given := self._given(parent, before)) is not None:
+                np.save(part / "given.npy", given, allow_pickle=False)
             _name_rows(parent / "rows.arrow", part / "rows.arrow", [str(label) for label in labels], y)
             new = {name: folders.digest(part / name) for name in REWRITTEN if (part / name).exists()}
             sums = dict(sorted((same | new).items()))
@@ -93,6 +96,14 @@ class Changes:
         amended = np.load(before, allow_pickle=False) if before.exists() else np.zeros(rows, dtype=np.int8)
         amended[self.rows] = np.where(self.reviewed, data.BY_PERSON, data.BY_MODEL)
         return amended
+
+    def _given(self, parent: Path, before: data.Labels) -> data.Labels | None:
+        """The labels as they came, before the first of all reviews; None where that one did not keep them."""
+        first = parent / "given.npy"
+        if not first.exists() and (parent / "amended.npy").exists():
+            return None
+        given = np.load(first, allow_pickle=False) if first.exists() else before
+        return np.where(given < 0, -1, self.become[given])
 
 
 def _link(before: Path, after: Path) -> None:

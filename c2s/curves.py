@@ -33,20 +33,23 @@ def chart(
     across: str = "epoch",
     size: tuple[float, float] = (520.0, 280.0),
 ) -> Drawing:
-    """Lines over epochs, between the least and the largest value; a legend below tells the last of each."""
+    """Lines over epochs, or over what `across` names, between the least and the largest value; a legend below tells
+    the last of each."""
     lines = {name: _points(line) for name, line in series.items()}
     xs, ys = ([point[axis] for line in lines.values() for point in line] or [0.0, 1.0] for axis in (0, 1))
     first, last, low, high = min(xs), max(xs), min(ys), max(ys)
-    last, high = (last if last > first else first + 1), (high if high > low else low + 1.0)
+    last = last if last > first else first + 1
+    if low == high:
+        low, high = min(0.0, low), max(1.0, high)  # shares stay between 0 and 1
     left, top, (width, height) = 64.0, 50.0 if title else 22.0, size
     shapes: list[Shape] = [Text(12, 26, title, 15, mark=TITLE)]
     for k in range(5):
         y = top + height * k / 4
         shapes.append(Line(((left, y), (left + width, y)), GREY, mark=Mark("axis")))
         shapes.append(Text(left - 6, y + 4, f"{high - (high - low) * k / 4:.3g}", 10.0, "end"))
-    for value in sorted({round(first + (last - first) * part / 5) for part in range(6)}):
+    for value in _ticks(first, last):
         x = left + width * (value - first) / (last - first)
-        shapes.append(Text(x, top + height + 18, str(value), 10.0, "middle"))
+        shapes.append(Text(x, top + height + 18, f"{value:.3g}", 10.0, "middle"))
     shapes.append(Text(left + width / 2, top + height + 38, across, 12, "middle"))
     for place, line in enumerate(lines.values()):
         points = tuple(
@@ -57,6 +60,16 @@ def chart(
     told = [f"{_cut(name)} {line[-1][1]:.3f}" if line else _cut(name) for name, line in lines.items()]
     below, keys = _legend(told, top + height + 60, left + width + 20)
     return Drawing(int(left + width + 20), int(below), title, (*shapes, *keys))
+
+
+def _ticks(first: float, last: float) -> list[float]:
+    """Places of the axis, six about: whole ones where it is long enough, as epochs are, else round ones."""
+    if last - first >= 1:
+        return sorted({round(first + (last - first) * part / 5) for part in range(6)})
+    power = 10.0 ** math.floor(math.log10((last - first) / 5))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power * 5.0001 >= last - first)
+    numbers = range(math.ceil(first / step - 1e-9), math.floor(last / step + 1e-9) + 1)
+    return [number * step for number in numbers]
 
 
 def _curve(points: tuple[tuple[float, float], ...], place: int) -> list[Shape]:

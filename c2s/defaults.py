@@ -37,8 +37,9 @@ def held_notes(held: int, classes: int) -> list[str]:
     """A warning if too few rows are held out to judge a training by."""
     if held >= max(FEW_HELD, FEW_HELD_A_CLASS * classes):
         return []
+    few = "1 row is" if held == 1 else f"{held} rows are"
     return [
-        f"Only {held} rows are held out (validation): which weights are kept, and whether stage 2 is better than"
+        f"Only {few} held out (validation): which weights are kept, and whether stage 2 is better than"
         " stage 1, is little more than chance; a larger share would tell."
     ]
 
@@ -65,8 +66,14 @@ def _stage(name: str, stage: config.Stage, about: shape.Shape, rows: int) -> con
 
 
 def _shift(about: shape.Shape) -> int:
-    """A fourteenth of an image's side, two pixels of MNIST: what an image shows does not depend on it."""
-    return max(1, round(max(about.image[:2]) / 14)) if about.image else 0
+    """A fourteenth of an image's side, two pixels of MNIST: what an image shows does not depend on it.
+
+    Never more than a quarter of the shorter side: a single line of pixels would be shifted out of its own picture.
+    """
+    if about.image is None:
+        return 0
+    sides = about.image[:2]
+    return min(max(1, round(max(sides) / 14)), min(sides) // 4)
 
 
 def _batch_size(classes: int, rows: int) -> int:

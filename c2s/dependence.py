@@ -47,7 +47,10 @@ def examine(P: estimation.Posterior, y: estimation.Labels, T_c: transition.Matri
         )
     agreed = float((P.argmax(axis=1) == y).mean())
     most = ceiling(T_c, transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c))))
-    if agreed - most > ABOVE * np.sqrt(most * (1 - most) / len(y)):
+    chance = np.sqrt(
+        2 * most * (1 - most) / len(y)
+    )  # of the agreement, and of a ceiling counted from as many rows
+    if agreed - most > ABOVE * chance:
         reasons.append(
             f"Rows that were not trained on agree with {agreed:.1%} of the labels, more than the {most:.1%} that"
             " noise of this matrix allows: it depends on more than the class."

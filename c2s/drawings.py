@@ -20,6 +20,11 @@ class Mark:
     place: tuple[int, int] | None = None  # row and column, of a cell
 
 
+def apart(text: object) -> str:
+    """A user's string inside ours, in marks of Unicode: from right to left or not, it moves nothing around it."""
+    return f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
+
+
 TITLE = Mark("title")  # a page has headings of its own
 
 
@@ -55,6 +60,7 @@ class Text:
     turned: bool = False
     colour: Colour = BLACK
     mark: Mark | None = None
+    instead: str | None = None  # where no font has its letters
 
 
 Shape = Box | Line | Text

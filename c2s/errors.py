@@ -45,10 +45,13 @@ class Unfaithful(C2SError):
 
 
 class Diverged(C2SError):
-    """Training left the finite numbers; `epoch` says when."""
+    """Training left the finite numbers; `epoch` says when, counted from 1 as everywhere."""
 
     def __init__(self, phase: str, epoch: int) -> None:
-        super().__init__(f"{phase} diverged in epoch {epoch}: the loss is no longer a finite number")
+        super().__init__(
+            f"{phase} diverged in epoch {epoch}: the loss is no longer a finite number;"
+            " lower the learning_rate of its stage, or set a clip_norm"
+        )
         self.phase = phase
         self.epoch = epoch
 

@@ -109,7 +109,7 @@ def confident_joint(P: Posterior, y: LabelsIn) -> ConfidentJoint:
     """
     _check(P)
     y, c = _labels(y, P), P.shape[1]
-    thresholds = _thresholds(P, y)
+    thresholds = usual_confidence(P, y)
     likely = P.argmax(axis=1)  # (n,)
     confident = np.zeros(len(P), dtype=np.bool_)
     for rows in _blocks(P):
@@ -126,7 +126,7 @@ def confident_joint(P: Posterior, y: LabelsIn) -> ConfidentJoint:
     return ConfidentJoint(plain.T, plain.flagged, joint, likely, suspects, confident, scale)
 
 
-def _thresholds(P: Posterior, y: Labels) -> transition.Vector:
+def usual_confidence(P: Posterior, y: Labels) -> transition.Vector:
     """Mean self-confidence of each class; out of reach for a class without labels."""
     thresholds = np.full(P.shape[1], np.inf)
     for j, members in enumerate(_groups(y, P.shape[1])):

@@ -147,17 +147,16 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
         return dense
 
     def _config(self) -> config.TrainConfig:
-        return config.TrainConfig.parse(
-            {
-                "method": self.method,
-                "net": self.net,
-                "stage1": self._stage("stage1", self.stage1_epochs, self.stage1),
-                "stage2": self._stage("stage2", self.stage2_epochs, self.stage2),
-                "transition": self._transition(),
-                "validation": self.validation,
-                "seed": self._seed(),
-            }
-        )
+        settings = {
+            "method": self.method,
+            "net": self.net,
+            "stage1": self._stage("stage1", self.stage1_epochs, self.stage1),
+            "stage2": self._stage("stage2", self.stage2_epochs, self.stage2),
+            "transition": self._transition(),
+            "validation": self.validation,
+            "seed": self._seed(),
+        }
+        return config.TrainConfig.parse(_plain(settings))
 
     def _transition(self) -> dict[str, Any]:
         if isinstance(self.transition, Mapping):
@@ -186,6 +185,19 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _plain(settings: Any) -> Any:
+    """Settings with NumPy's numbers, which a search over a range brings, as Python's."""
+    match settings:
+        case np.generic():
+            return settings.item()
+        case Mapping():
+            return {name: _plain(value) for name, value in settings.items()}
+        case list() | tuple():
+            return [_plain(value) for value in settings]
+        case _:
+            return settings
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from c2s import batches, data
+from c2s import batches, data, transition
 
 SWEEP = 1000  # rows per evaluation batch
 Labels = npt.NDArray[np.int64]
@@ -28,8 +28,14 @@ def accuracy(net: nn.Module, inputs: data.Inputs, y: Labels, device: str = "cpu"
     return float((probs.argmax(1) == y).mean())
 
 
+def expected(probs: npt.NDArray[np.float64], T_c: npt.NDArray[np.float64]) -> Labels:
+    """The noisy label that the class of each row is mostly given (n,): its own, wherever classes keep their labels."""
+    likeliest: Labels = transition.mostly(T_c)[probs.argmax(1)]
+    return likeliest
+
+
 def judged(probs: npt.NDArray[np.float64], T_c: npt.NDArray[np.float64], y: Labels) -> dict[str, float]:
-    """Noisy-validation accuracy of f, and the mean log-likelihood of T^T f."""
+    """Accuracy with which f predicts noisy labels, and the mean log-likelihood of T^T f."""
     noisy = probs @ T_c  # (n, c)
     likely = np.log(np.maximum(noisy[np.arange(len(y)), y], 1e-12))
-    return {"accuracy": float((probs.argmax(1) == y).mean()), "likelihood": float(likely.mean())}
+    return {"accuracy": float((expected(probs, T_c) == y).mean()), "likelihood": float(likely.mean())}

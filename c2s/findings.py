@@ -16,13 +16,18 @@ from c2s import (
     config,
     consensus,
     data,
+    dependence,
     diagnosis,
     estimation,
     evaluation,
     folders,
     intervals,
     refinement,
+    shares,
+    splits,
+    streams,
     testimony,
+    trainings,
     transition,
 )
 from c2s.matrices import Matrix
@@ -37,7 +42,6 @@ WAVERING = (
 )
 WIDEST = 1024  # vectors that neighbours are looked for in as they are
 LEAST = 1e-4  # a posterior below it says no more
-ROWS_TO_LEARN = 300  # a class: fewer are learnt by heart together with T
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,20 @@ class Findings:
     flagged: tuple[int, ...]  # classes without evidence: their row is the identity
     start: Fitted  # the phase whose net stage 2 starts from
     choice: str  # why this estimator
+    rows: int  # whose labels T_c was read off
     bounds: intervals.Intervals | None = None  # of T_c; None: it was given
+    fitted: intervals.Fit | None = None  # what they stand around; None: too many classes, or T_c was given
+
+    @property
+    def read_off(self) -> bool:
+        """Whether T_c comes from stage 1's posteriors, rather than from a training of its own, neighbours or people."""
+        return self.estimator not in ("volmin", "hoc", "gold")
+
+    def bounds_of(self, T_c: Matrix, y: data.Labels, seed: int) -> intervals.Intervals:
+        """Intervals of a T_c that a method learnt from this one on."""
+        if self.fitted is not None:
+            return self.fitted.around(T_c)
+        return intervals.sampled(T_c, y, rng=streams.numpy(seed, "intervals"))
 
 
 def study(bench: Workbench, stage1: Fitted) -> Findings:
@@ -74,9 +91,17 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     if seen.held_out_only:
         seen = seen.only(bench.holdout)
     refined = estimates.get("refined")
-    fitted = refined if isinstance(refined, refinement.Refined) else None  # of the same rows
-    bounds = diagnosis.intervals_of(estimator, T_c, seen, refined=fitted)
-    return Findings(estimator, evidence, alternatives, flagged, start, choice, bounds)
+    same = refined if isinstance(refined, refinement.Refined) else None  # of the same rows
+    counts = np.bincount(y, minlength=len(T_c))
+    own = priors if isinstance(estimates.get(estimator), consensus.Consensus) else None
+    fitted = diagnosis.fit_of(estimator, seen, counts=counts, refined=same)
+    bounds = diagnosis.intervals_of(estimator, T_c, seen, fitted=fitted, priors=own, counts=counts)
+    rows = len(seen.y)
+    if estimator == "gold":  # by its own rows alone: no error of stage 1 is in it
+        told = y[testimony.witnesses(bench.dataset)]
+        bounds = intervals.sampled(T_c, told, rng=streams.numpy(bench.config.seed, "intervals"))
+        rows = len(told)
+    return Findings(estimator, evidence, alternatives, flagged, start, choice, rows, bounds, fitted)
 
 
 def _priors(T_c: Matrix, y: data.Labels, found: estimation.Estimated | None) -> npt.NDArray[np.float64]:
@@ -96,8 +121,9 @@ def _chosen(bench: Workbench, stage1: nn.Module) -> tuple[str, str]:
     if isinstance(chosen.method, config.VolMin):  # learns T itself, in stage 2
         return "confident-joint", "Rows are counted for a start: the method learns the matrix itself."
     rows = len(bench.train) / len(bench.dataset.labels)
-    if rows < ROWS_TO_LEARN:
-        few = f"{rows:.0f} rows a class are fewer than the {ROWS_TO_LEARN} that learning the matrix needs"
+    if not trainings.may_learn(chosen, rows):
+        least = trainings.ROWS_TO_LEARN
+        few = f"{rows:.0f} rows a class are fewer than the {least} that learning the matrix needs"
         return "confident-joint", f"Rows that stage 1 is sure of are counted: {few}."
     ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.holdout))
     wavering = (
@@ -111,12 +137,13 @@ def _chosen(bench: Workbench, stage1: nn.Module) -> tuple[str, str]:
     )
 
 
-def _posterior(bench: Workbench, stage1: nn.Module) -> npt.NDArray[np.float64]:
+def _posterior(bench: Workbench, stage1: nn.Module) -> estimation.Posterior:
     """Stage 1's posterior of every row (n, c), cross-fitted if so configured; left in the run's folder."""
-    posterior = evaluation.posterior(stage1, bench.source)
+    unseen = evaluation.posterior(stage1, bench.source)
     chosen = bench.config.transition
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "k-fold":
-        _cross_fit(bench, posterior, folds=chosen.folds)
+        _cross_fit(bench, unseen, folds=chosen.folds)
+    posterior = _levelled(unseen, bench.dataset.y)
     kept = bench.folder / "posterior"
     if not kept.exists():
         with folders.whole(kept) as part:
@@ -124,9 +151,17 @@ def _posterior(bench: Workbench, stage1: nn.Module) -> npt.NDArray[np.float64]:
     return posterior
 
 
+def _levelled(posterior: estimation.Posterior, y: data.Labels) -> estimation.Posterior:
+    """The same if it adds up to the labels there are, or if rows explain their noise: it may then lean to the truth."""
+    if shares.off(posterior, y) <= shares.FAR:
+        return posterior
+    counted = estimation.confident_joint(posterior, y).T
+    return posterior if dependence.examine(posterior, y, counted).found else shares.matched(posterior, y)
+
+
 def _cross_fit(bench: Workbench, posterior: npt.NDArray[np.float64], *, folds: int) -> None:
     """Fill the training rows of `posterior` from nets that have not seen them; held-out rows are unseen already."""
-    numbers = data.folds(bench.dataset.y[bench.train], folds, seed=bench.config.seed)
+    numbers = splits.folds(bench.dataset.y[bench.train], folds, seed=bench.config.seed)
     for fold in range(folds):
         unseen, seen = bench.train[numbers == fold], bench.train[numbers != fold]
         name = f"fold-{fold + 1}"
@@ -147,12 +182,12 @@ def fold_numbers(bench: Workbench) -> data.Labels | None:
     if not isinstance(chosen, config.Estimate) or chosen.posteriors != "k-fold":
         return None
     numbers = np.full(len(bench.dataset), -1, dtype=np.int64)
-    numbers[bench.train] = data.folds(bench.dataset.y[bench.train], chosen.folds, seed=bench.config.seed)
+    numbers[bench.train] = splits.folds(bench.dataset.y[bench.train], chosen.folds, seed=bench.config.seed)
     return numbers
 
 
 def _estimates(
-    bench: Workbench, posterior: npt.NDArray[np.float64], y: data.Labels, joint: estimation.Estimated
+    bench: Workbench, posterior: estimation.Posterior, y: data.Labels, joint: estimation.Estimated
 ) -> dict[str, estimation.Estimated]:
     """T_c by every estimator that reads it off posteriors: all of them, or those of the held-out rows."""
     chosen = bench.config.transition
@@ -177,7 +212,7 @@ def _estimates(
     return found
 
 
-def _features(bench: Workbench, posterior: npt.NDArray[np.float64]) -> consensus.Features:
+def _features(bench: Workbench, posterior: estimation.Posterior) -> consensus.Features:
     """Where rows are near each other: vectors as they are, anything else by what stage 1 thinks of it."""
     x = bench.dataset.x
     if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] <= WIDEST:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from c2s import intervals, streams
+from c2s import proportions, streams
 
 STRATA = 4  # more were no narrower at 60 rows (simulated)
 LEAST_DOUBT = 0.15  # standard deviation: a classifier that is sure of everything is still asked everywhere
@@ -41,6 +41,7 @@ class Counted:
     low: float
     high: float
     rows: int
+    alike: float  # rows drawn at random that would tell as much
     more: int | None  # further rows, drawn alike, that would halve the interval; None: there are not so many
     words: str | None  # what can be had then
 
@@ -76,5 +77,5 @@ def estimate(found: Design, rows: Rows, right: NDArray[np.bool_]) -> Counted | N
     inside = float((shares**2 * likely * (1 - likely) / seen).sum())
     between = float((shares * (likely - middle) ** 2).sum()) / len(found.stratum)
     worth = middle * (1 - middle) / (inside + between)  # rows drawn at random that would tell as much
-    low, high = (float(end) for end in intervals.wilson(value, worth))
-    return Counted(value, low, high, len(rows), *intervals.halving(len(rows), len(found.stratum)))
+    low, high = (float(end) for end in proportions.wilson(value, worth))
+    return Counted(value, low, high, len(rows), worth, *proportions.halving(len(rows), len(found.stratum)))

@@ -1,12 +1,12 @@
 """What a model takes and answers, by its card alone: the half of a model that needs no net and no torch."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from c2s import data, encoding, errors
+from c2s import data, encoding, errors, naming, transition
 from c2s.shape import Shape
 
 Probabilities = npt.NDArray[np.float64]
@@ -19,8 +19,13 @@ class Interface:
         self.card = card
         self.labels: tuple[data.Label, ...] = tuple(card["labels"])  # the user's own values
         self.classes = tuple(str(label) for label in self.labels)
+        groups = card.get("config", {}).get("merge") or ()  # older cards know of none
+        self.places = naming.meant(self.classes, groups)  # the class that a label means, merged ones too
         self.shape = Shape(**card["shape"])
         self.transition = np.array(card["transition"]["matrix"], dtype=np.float64)  # (c, c)
+        came = card["transition"].get("as_given")  # where labels were put right before training
+        self.as_given = self.transition if came is None else np.array(came, dtype=np.float64)  # (c, c)
+        self._heard = {True: self._witness(self.transition), False: self._witness(self.as_given)}
         self._encoding = encoding.parse(card["encoding"]) if card["encoding"] else None
 
     @property
@@ -71,15 +76,33 @@ class Interface:
 
     def noisy_posterior(self, probs: Probabilities) -> Probabilities:
         """P(noisy class | row) = T^T f, (n, c): what a labeller as careless as the training data's would say."""
-        found: Probabilities = probs @ self.transition
+        found: Probabilities = probs @ self.as_given
         return found
 
-    def audit(self, probs: Probabilities, given: npt.NDArray[np.int64]) -> Probabilities:
-        """P(clean = k | row, given label l), which is f_k T[k, l] up to its sum, shape (n, c)."""
-        joint = probs * self.transition.T[given]  # (n, c)  P(clean = k, noisy = l | row)
+    @property
+    def audits(self) -> Literal["given", "corrected"]:
+        """Which labels it judges best: as they come; or, where it knows no matrix of these, such as it was taught."""
+        unknown = self.card.get("put_right") and self.card["transition"].get("as_given") is None
+        return "corrected" if unknown else "given"
+
+    def audit(
+        self, probs: Probabilities, given: npt.NDArray[np.int64], *, corrected: bool = False
+    ) -> Probabilities:
+        """P(clean = k | row, label l), which is f_k T[k, l] up to its sum, (n, c); of labels put right if they are."""
+        joint = probs * self._heard[corrected].T[given]  # (n, c)  P(clean = k, noisy = l | row)
         total = joint.sum(axis=1, keepdims=True)
-        # a label that T holds for impossible says nothing against f
+        # a label that a given T holds for impossible says nothing against f
         return np.where(total > 0, joint / np.where(total > 0, total, 1.0), probs)
+
+    def _witness(self, T: transition.Matrix) -> transition.Matrix:
+        """T as far as its rows carry it; one that a user gave, or of which nothing is known, is taken at its word."""
+        found = self.card["transition"]
+        rows = found.get(
+            "rows", self.card.get("dataset", {}).get("rows")
+        )  # older cards: those of the dataset
+        if found.get("estimator", "given") == "given" or rows is None:
+            return T
+        return transition.doubted(T, rows * np.array(found["priors"]))
 
     def _array(self) -> encoding.VectorEncoding | encoding.ImageEncoding:
         """What an array must look like, by the card's shape."""

@@ -2,35 +2,33 @@
 
 Rows are drawn again and the matrix is fitted again. What resampling cannot see is that rows which stage 1 puts in the
 wrong class pass for label noise, so the interval does not stand around the estimate but around the matrix with those
-errors taken out (`refinement`), and is stretched to hold the estimate as well. With very many classes that fit is too
-large; there the estimate itself is repeated, and the interval reaches out to where twice the step from all rows to the
-surer half of them leads, among which there are fewer such errors. Folds: nets of different folds differ, so the spread
-is raised to that of leaving one fold out, where that is larger. Each entry is at least as wide as a proportion of its
-class's rows is.
+errors taken out (`refinement`), and is stretched to hold the estimate as well, be it counted or learnt. With very many
+classes that fit is too large; there the estimate itself is repeated, and the interval reaches out to where twice the
+step from all rows to the surer half of them leads, among which there are fewer such errors. Folds: nets of different
+folds differ, so the spread is raised to that of leaving one fold out, where that is larger. Each entry is at least as
+wide as a proportion of its class's rows is.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from c2s import estimation, refinement, transition
+from c2s import estimation, proportions, redraws, refinement, transition
+from c2s.redraws import Counts, Estimator, Folds
 
-Z = 1.959964  # of a two-sided 95 % interval
 REPLICATES, FEWEST = 200, 30
 ENTRIES = 2**20  # of the posterior in one replicate
 CELLS = 4 * 2**20  # of T_c in all replicates together: with very many classes there are fewer
+NORMAL, MISSED = NormalDist(), 0.05  # what an interval of 95 % leaves out, on both sides together
 DOUBT = 0.08  # standard error of what the fit takes out, as a share of it (measured)
 CLASSES = 32  # up to which errors of stage 1 are taken out by a fit
 STEPS = 2.0  # to the surer half; the second stands for the errors that are left among them
 SUM_STEPS = 4.0  # of T_s and the rates: in sums over classes errors add up that entries share out (measured)
-HALVING = 4  # times the rows halve an interval
-NOTHING = 0.5  # rows of a class: a low end below it is zero, which no fit reaches
-Estimator = Callable[[estimation.Posterior, estimation.Labels], transition.Matrix]
+NOTHING = 0.5  # rows: a low end below it is zero, which no fit reaches
+FEW_WRONG = 10  # rows with wrong labels, below which drawing rows again sees too little of chance
 Basis = Literal["rows", "sampling"]
-Folds = NDArray[np.integer[Any]]  # (n,)  the fold of each row, -1 for rows of none
 
 
 class Range(NamedTuple):
@@ -70,28 +68,78 @@ def confident(P: estimation.Posterior, y: estimation.Labels) -> transition.Matri
     return estimation.confident_joint(P, y).T
 
 
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """T_c with stage 1's errors taken out, and its spread: what intervals of any estimate stand around."""
+
+    T_c: transition.Matrix
+    spread: transition.Vector  # of all `redraws.quantities`
+    labels: Counts  # of the rows that it was fitted to
+    counts: Counts  # by which T_s and the rates are told
+
+    def around(self, T_c: transition.Matrix, priors: transition.Vector | None = None) -> Intervals:
+        """Intervals that hold an estimate, however it came about; `priors` if some came with it."""
+        middle = redraws.quantities(self.T_c, self.counts)
+        chosen = redraws.quantities(T_c, self.counts, priors)
+        spread = np.hypot(self.spread, DOUBT * (middle - chosen))
+        return _shaped("rows", _holding(chosen, middle, spread), self.T_c, self.labels)
+
+
+def fit(
+    P: estimation.Posterior,
+    y: estimation.Labels,
+    *,
+    estimate: Estimator = confident,
+    folds: Folds | None = None,
+    counts: Counts | None = None,
+    refined: refinement.Refined | None = None,
+    rng: np.random.Generator,
+) -> Fit:
+    """Rows drawn again; how much nets of different folds differ is told by `estimate`."""
+    labels = np.bincount(y, minlength=P.shape[1])
+    refined = refined or refinement.refine(P, y)
+    counts = labels if counts is None else counts
+    again = refinement.redrawn(refined, REPLICATES, rng=rng)
+    spread = redraws.spread(redraws.quantities(T, counts) for T in again) * np.sqrt(len(refined.y) / len(y))
+    return Fit(refined.T, spread * redraws.fold_factor(estimate, P, y, folds), labels, counts)
+
+
 def resampled(
     estimate: Estimator,
     P: estimation.Posterior,
     y: estimation.Labels,
     *,
     folds: Folds | None = None,
-    refined: refinement.Refined | None = None,
+    counts: Counts | None = None,
     rng: np.random.Generator,
 ) -> Intervals:
-    """Intervals of an estimator that reads T_c off posteriors; `refined` is the fit to them, if it was made before."""
+    """Intervals of an estimator that reads T_c off posteriors.
+
+    T_s and the rates are those of classes whose labels are as many as `counts`, if these are not the rows' own.
+    """
     T_c = estimate(P, y)
-    factor = _fold_factor(estimate, P, y, folds)
+    labels = np.bincount(y, minlength=len(T_c))
+    counts = labels if counts is None else counts
     if len(T_c) > CLASSES:
-        found = _reaching(estimate, T_c, P, y, factor=factor, rng=rng)
-        return _shaped("rows", found, T_c, y)
-    refined = refined or refinement.refine(P, y)
-    again = refinement.redrawn(refined, REPLICATES, rng=rng)
-    spread = _spread(_quantities(T, y) for T in again) * factor * np.sqrt(len(refined.y) / len(y))
-    middle, chosen = _quantities(refined.T, y), _quantities(T_c, y)
-    spread = np.hypot(spread, DOUBT * (middle - chosen))
-    low, high = np.minimum(middle - Z * spread, chosen), np.maximum(middle + Z * spread, chosen)
-    return _shaped("rows", Range(low, high), refined.T, y)
+        factor = redraws.fold_factor(estimate, P, y, folds)
+        found = _reaching(estimate, T_c, P, y, counts=counts, factor=factor, rng=rng)
+        return _shaped("rows", found, T_c, labels)
+    return fit(P, y, estimate=estimate, folds=folds, counts=counts, rng=rng).around(T_c)
+
+
+def _holding(chosen: transition.Vector, middle: transition.Vector, spread: transition.Vector) -> Range:
+    """95 % around the middle that hold the estimate: what its side is stretched by, the other side gives up.
+
+    An end that was moved out to a biased estimate is hardly ever missed. The chance of being missed that is left to
+    the other end is then up to all of the 5 %, and more would be promised than is said if that stayed at half of it.
+    """
+    width = np.maximum(spread, np.finfo(np.float64).tiny)
+    beyond = np.maximum(np.abs(chosen - middle) / width, proportions.Z)  # to the estimate's end
+    other = np.array([-NORMAL.inv_cdf(MISSED - NORMAL.cdf(-far)) for far in beyond])
+    above = chosen > middle
+    low = middle - np.where(above, other, beyond) * spread
+    high = middle + np.where(above, beyond, other) * spread
+    return Range(np.minimum(low, chosen), np.maximum(high, chosen))  # to the last bit
 
 
 def _reaching(
@@ -100,6 +148,7 @@ def _reaching(
     P: estimation.Posterior,
     y: estimation.Labels,
     *,
+    counts: Counts,
     factor: float,
     rng: np.random.Generator,
 ) -> Range:
@@ -107,22 +156,35 @@ def _reaching(
     c, n = P.shape[1], len(y)
     drawn = min(n, max(1, ENTRIES // c))
     again = (rng.integers(n, size=drawn) for _ in range(_replicates(c)))
-    spread = _spread(_quantities(estimate(P[rows], y[rows]), y[rows]) for rows in again)
+    spread = redraws.spread(
+        redraws.quantities(estimate(P[rows], y[rows]), np.bincount(y[rows], minlength=c)) for rows in again
+    )
     spread *= np.sqrt(drawn / n) * factor
-    found = _quantities(T_c, y)
-    step = STEPS * (_quantities(_moved(T_c, _step(P, y)), y) - found)
+    found = redraws.quantities(T_c, counts)
+    step = STEPS * (redraws.quantities(redraws.surer(T_c, P, y), counts) - found)
     step[c * c :] *= SUM_STEPS / STEPS
-    return Range(found - Z * spread + np.minimum(step, 0), found + Z * spread + np.maximum(step, 0))
+    return Range(
+        found - proportions.Z * spread + np.minimum(step, 0),
+        found + proportions.Z * spread + np.maximum(step, 0),
+    )
 
 
-def sampled(T_c: transition.Matrix, y: estimation.Labels, *, rng: np.random.Generator) -> Intervals:
-    """Intervals of a T_c that was learnt: of so many rows with labels drawn from it."""
-    priors = transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
+def sampled(
+    T_c: transition.Matrix,
+    y: estimation.Labels,
+    *,
+    priors: transition.Vector | None = None,
+    rng: np.random.Generator,
+) -> Intervals:
+    """Intervals of a T_c that nothing else is known of: of so many rows with labels drawn from it."""
+    counts, known = np.bincount(y, minlength=len(T_c)), priors
+    priors = transition.clean_priors(T_c, counts) if known is None else known
     rows = np.maximum(1, np.rint(priors * len(y))).astype(np.int64)  # (c,)
     drawn = (rng.multinomial(rows, _exact(T_c)) / rows[:, None] for _ in range(_replicates(len(T_c))))
-    spread = _spread(_quantities(T, y) for T in drawn)
-    found = _quantities(T_c, y)
-    return _shaped("sampling", Range(found - Z * spread, found + Z * spread), T_c, y)
+    spread = redraws.spread(redraws.quantities(T, counts, known) for T in drawn)
+    found = redraws.quantities(T_c, counts, known)
+    ends = Range(found - proportions.Z * spread, found + proportions.Z * spread)
+    return _shaped("sampling", ends, T_c, counts)
 
 
 def _exact(T_c: transition.Matrix) -> transition.Matrix:
@@ -135,95 +197,29 @@ def _replicates(c: int) -> int:
     return max(FEWEST, min(REPLICATES, CELLS // c**2))
 
 
-def _quantities(T_c: transition.Matrix, y: estimation.Labels) -> transition.Vector:
-    """All that has an interval, in one row: T_c, T_s, both rates."""
-    priors = transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
-    T_s = transition.similarity_from_class(T_c, priors)
-    return np.concatenate([T_c.ravel(), T_s.ravel(), transition.noise_rates(T_c, priors)])
-
-
-def _spread(found: Iterator[transition.Vector]) -> transition.Vector:
-    """The standard deviation of each quantity, in memory for three rows (Welford)."""
-    count, mean, squares = 0, np.zeros(()), np.zeros(())
-    for row in found:
-        count += 1
-        off = row - mean
-        mean = mean + off / count
-        squares = squares + off * (row - mean)
-    spread: transition.Vector = np.sqrt(squares / max(1, count - 1))
-    return spread
-
-
-def _fold_factor(
-    estimate: Estimator, P: estimation.Posterior, y: estimation.Labels, folds: Folds | None
-) -> float:
-    """By how much leaving folds out moves T_c more than leaving out as many rows at random would; one or more."""
-    if folds is None or len(numbers := np.unique(folds[folds >= 0])) < 3:
-        return 1.0
-    share = np.random.default_rng(0).permutation(
-        folds
-    )  # the same sizes, but the rows of no net in particular
-    moved = [_jackknife(estimate, P, y, where, numbers) for where in (folds, share)]
-    return float(np.sqrt(max(1.0, moved[0] / moved[1]))) if moved[1] > 0 else 1.0
-
-
-def _jackknife(
-    estimate: Estimator, P: estimation.Posterior, y: estimation.Labels, folds: Folds, numbers: Folds
-) -> float:
-    """The variance of T_c, summed over its entries, by leaving one group of rows out at a time."""
-    left = np.stack([estimate(P[folds != k], y[folds != k]) for k in numbers])  # (k, c, c)
-    return float(np.square(left - left.mean(axis=0)).sum() * (len(numbers) - 1) / len(numbers))
-
-
-def _step(P: estimation.Posterior, y: estimation.Labels) -> transition.Matrix:
-    """From the labels of all rows that count as each class to those of the surer half of them."""
-    joint, c = estimation.confident_joint(P, y), P.shape[1]
-    own = P[np.arange(len(P)), joint.likely]  # (n,)
-    counted = np.zeros((c, c))
-    for i in range(c):
-        rows = np.flatnonzero((joint.likely == i) & joint.counted)
-        sure = rows[own[rows] >= np.median(own[rows])] if len(rows) else rows
-        counted[i] = np.bincount(y[sure], minlength=c)
-    weights = counted * joint.scale  # (c, c)  columns calibrated as those of the joint are
-    sums = weights.sum(axis=1, keepdims=True)
-    return np.where(sums > 0, weights / np.where(sums > 0, sums, 1) - joint.T, 0.0)
-
-
-def _moved(T_c: transition.Matrix, step: transition.Matrix) -> transition.Matrix:
-    """T_c after a step, its rows still distributions."""
-    further = np.maximum(T_c + step, 0)
-    moved: transition.Matrix = further / further.sum(axis=1, keepdims=True)
-    return moved
-
-
-def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, y: estimation.Labels) -> Intervals:
-    c = len(T_c)
+def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, labels: Counts) -> Intervals:
+    c, n = len(T_c), int(labels.sum())
     low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
-    rows = transition.clean_priors(T_c, np.bincount(y, minlength=c)) * len(y)  # (c,)
-    least = Range(*wilson(T_c, np.maximum(rows, 1.0)[:, None]))  # never empty where nothing was counted
+    rows = transition.clean_priors(T_c, labels) * n  # (c,)
+    least = Range(
+        *proportions.wilson(T_c, np.maximum(rows, 1.0)[:, None])
+    )  # never empty where nothing was counted
     lower = np.minimum(low[: c * c].reshape(c, c), least.low)
     lower = np.where(lower * rows[:, None] < NOTHING, 0.0, lower)
     matrix = Range(lower, np.maximum(high[: c * c].reshape(c, c), least.high))
-    similarity = Range(low[c * c : -2].reshape(2, 2), high[c * c : -2].reshape(2, 2))
-    return Intervals(basis, matrix, similarity, Range(low[-2:], high[-2:]))
+    sums = _reached(Range(low[c * c :], high[c * c :]), T_c, labels)
+    similarity = Range(sums.low[:4].reshape(2, 2), sums.high[:4].reshape(2, 2))
+    least_rates = np.where(sums.low[4:] * n < NOTHING, 0.0, sums.low[4:])
+    return Intervals(basis, matrix, similarity, Range(least_rates, sums.high[4:]))
 
 
-def wilson(p: Any, n: Any) -> tuple[Any, Any]:
-    """Wilson's interval of shares among so many rows: of numbers, or of arrays entry by entry."""
-    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
-    return np.minimum(low, p), np.maximum(
-        high, p
-    )  # of all or none the end is the share itself, to the last bit
-
-
-def halving(rows: int, most: int) -> tuple[int | None, str | None]:
-    """Further rows that would halve an interval; None where there are not so many, and what all `most` would do."""
-    more = (HALVING - 1) * rows
-    if rows + more <= most:
-        return more, None
-    needs = f"{more} further rows would halve the interval, more than there are to look at"
-    if most <= rows:
-        return None, f"{needs}: none is left."
-    return None, f"{needs}: all {most - rows} that are left would make it {(rows / most) ** 0.5:.2f} as wide."
+def _reached(sums: Range, T_c: transition.Matrix, labels: Counts) -> Range:
+    """T_s and the rates; where hardly a label is wrong they reach as far as the count of wrong ones might."""
+    c, n, priors = len(T_c), int(labels.sum()), transition.clean_priors(T_c, labels)
+    rate = transition.noise_rates(T_c, priors).class_
+    if rate * n >= FEW_WRONG:
+        return sums
+    further = (float(proportions.wilson(rate, n)[1]) - rate) / (1 - rate)
+    spread = (1 - np.eye(c)) / max(1, c - 1)  # the labels that might be wrong, of any other class
+    there = redraws.quantities((1 - further) * T_c + further * spread, labels)[c * c :]
+    return Range(np.minimum(sums.low, there), np.maximum(sums.high, there))

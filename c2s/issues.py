@@ -2,12 +2,13 @@
 
 P is (n, c) and y is (n,), as for the estimators of T_c. What a label should be is the clean class given row and label,
 q_k = P(clean = k | x, y) ~ f_k T[k, y], with f the clean posterior that T_c makes of P: a probability under the noise
-is not one of being right. The order is by the odds of the given label against its best rival as stage 1 sees them, less
-q of the given label: odds outweigh it, so that a wrong T cannot spoil the order; where stage 1 knows the classes T can
-be trusted, and their margin, which q outweighs, stands for the odds.
+is not one of being right. The order is by how far the best rival is ahead of the given label as stage 1 sees them, each
+against what is usual for its class (a class that is hard for the net is not therefore mislabelled), in log-odds and in
+probability, less q of the given label, which knows how often each class is wrong. Of the three only log-odds have no
+bound: they lead among the most suspicious rows, where a wrong T would hurt, and q leads where the net is unsure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +17,15 @@ from numpy.typing import NDArray
 from c2s import estimation, transition
 
 FLOOR = 1e-9  # of a probability whose logarithm is taken
-RIVAL = 0.5  # weight of the rival in the order: between self-confidence (0) and the odds (1)
+LEAST = 1e-6  # of a probability that is told: a power of a floor says nothing of a label
+RIVAL = 0.5  # weight of the rival in the log-odds: between self-confidence (0) and the odds (1)
+MARGIN, RIGHT = 2.0, 6.0  # weights of the margin and of q beside them, chosen on development seeds (D72)
+RIDGE_ORDER, RIDGE = (
+    0.2,
+    0.03,
+)  # keep an inverse of T from magnifying errors of P: in the order, in probabilities
+EXPLAINED = 0.5  # of a suggestion's probability is left where noise depends on more than the class
+UNKNOWN = 0.75  # the most of one against a label of whose noise nothing is known: below CORRECT_AT
 APART, WAVERING = (
     0.1,
     0.4,
@@ -63,45 +72,65 @@ def trusts(P: estimation.Posterior, y: estimation.Labels) -> bool:
 
 
 def judge(
-    P: estimation.Posterior, y: estimation.Labels, T_c: transition.Matrix, *, trusted: bool = False
-) -> Judged:
-    """Judge every label, in blocks of rows."""
-    found = Judged(np.empty(len(y), np.int32), *(np.empty(len(y), np.float32) for _ in range(4)))
-    inverse = np.linalg.pinv(T_c).astype(np.float64)
-    temperature = _temperature(P, y, T_c, inverse)
-    for rows in _blocks(P):
-        part = _judge(P[rows], y[rows], T_c, inverse, temperature=temperature, trusted=trusted)
-        for target, value in zip(found, part, strict=True):
-            target[rows] = value
-    return found
-
-
-def _judge(
     P: estimation.Posterior,
     y: estimation.Labels,
     T_c: transition.Matrix,
-    inverse: transition.Matrix,
     *,
-    temperature: float,
-    trusted: bool,
+    witness: transition.Matrix | None = None,
+    explained: bool = False,
+    unknown: Sequence[int] = (),
 ) -> Judged:
+    """Judge every label, in blocks of rows, by what T_c says of single ones (`witness`, as far as its rows carry it).
+
+    `explained` is noise that the rows explain (`dependence`): T_c then says little about the clean class, and a
+    suggestion is worth a person's look and no sure correction. So it is of a label of an `unknown` class, of whose
+    noise nothing is known.
+    """
+    heard = T_c if witness is None else witness
+    found = Judged(np.empty(len(y), np.int32), *(np.empty(len(y), np.float32) for _ in range(4)))
+    usual = np.minimum(estimation.usual_confidence(P, y), 1.0)  # (c,)  a class without labels: 1
+    steady, inverse = _inverse(T_c, RIDGE_ORDER), _inverse(T_c, RIDGE)
+    temperature = _temperature(P, y, T_c, inverse)
+    halfway = (
+        1.0 if explained else temperature**0.5
+    )  # all of it loses where labels go to one other class alone
+    doubted = EXPLAINED if explained else 1.0
+    most = np.ones(len(T_c))  # (c,)  of a suggestion against each label
+    most[list(unknown)] = UNKNOWN
+    for rows in _blocks(P):
+        part, given, here = P[rows], y[rows], np.arange(len(y[rows]))
+        right = _given_label(_tempered(_clean(part, steady), halfway), given, heard)[here, given]
+        found.score[rows] = _suspicion(part, given, usual) - RIGHT * right
+        fair = _given_label(_tempered(_clean(part, inverse), temperature), given, heard)  # (b, c)
+        fair = np.maximum(fair, LEAST)
+        best = fair.argmax(axis=1)
+        found.suggested[rows] = best
+        sure = np.minimum(fair[here, best] * doubted, most[given])
+        found.probability[rows] = np.where(best == given, fair[here, best], sure)
+        found.given_probability[rows] = fair[here, given]
+        found.self_confidence[rows] = part[here, given]
+    return found
+
+
+def _suspicion(P: estimation.Posterior, y: estimation.Labels, usual: transition.Vector) -> transition.Vector:
+    """How far the best rival is ahead of the given label, each against what is usual for its class."""
+    odds = _ahead(np.log(P + FLOOR) - np.log(usual), y, RIVAL)
+    return odds + MARGIN * _ahead(P - usual, y)
+
+
+def _ahead(values: transition.Matrix, y: estimation.Labels, weight: float = 1.0) -> transition.Vector:
+    """The best rival's value, weighted, less the given label's; `values` is used up."""
     here = np.arange(len(y))
-    own = P[here, y]  # (b,)
-    rivals = np.array(P)
-    rivals[here, y] = 0.0
-    rival = rivals.max(axis=1)
-    score = rival - own if trusted else RIVAL * np.log(rival + FLOOR) - np.log(own + FLOOR)
-    clean = _clean(P, inverse)
-    score -= _given_label(clean, y, T_c)[here, y]
-    fair = _given_label(_tempered(clean, temperature), y, T_c)  # (b, c)
-    best = fair.argmax(axis=1)
-    return Judged(
-        best.astype(np.int32),
-        fair[here, best].astype(np.float32),
-        fair[here, y].astype(np.float32),
-        own.astype(np.float32),
-        score.astype(np.float32),
-    )
+    own = values[here, y]  # (b,)
+    values[here, y] = -np.inf
+    rival: transition.Vector = values.max(axis=1)
+    return weight * rival - own
+
+
+def _inverse(T_c: transition.Matrix, ridge: float) -> transition.Matrix:
+    """Tikhonov's: f = P T' (T T' + ridge)^-1 is near P's clean posterior and stays so where T is nearly singular."""
+    found: transition.Matrix = T_c.T @ np.linalg.inv(T_c @ T_c.T + ridge * np.eye(len(T_c)))
+    return found
 
 
 def _clean(P: estimation.Posterior, inverse: transition.Matrix) -> transition.Matrix:

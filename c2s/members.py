@@ -1,4 +1,4 @@
-"""What `method: auto` may train, by name; loads without torch, so that progress can be foretold."""
+"""What `method: auto` may train, by name; loads without torch, so that a run can be foretold."""
 
 from dataclasses import dataclass
 
@@ -30,4 +30,12 @@ REMEMBERING = Member(config.Forward(), config.EarlyLearning())
 PAIRS = Member(config.ForwardSimi())
 WEIGHTED = Member(config.Reweight())
 PRUNED = Member(config.Prune(), config.EarlyLearning())
-EVERY = (FORWARD, REMEMBERING, PAIRS, WEIGHTED, PRUNED)
+ROWS_FOR_PAIRS = 350  # a class, below which pairs merge classes
+ROWS_TO_PRUNE = 4_500  # more need no pruning: a net does not learn them by heart
+
+
+def shortlist(rows: int, classes: int, *, hidden: bool = False) -> list[Member]:
+    """The members that are trained on so many rows, where noise hides pairs or not."""
+    paired = rows >= ROWS_FOR_PAIRS * classes and not hidden
+    wanted = [FORWARD, REMEMBERING, PAIRS if paired else WEIGHTED]
+    return [*wanted, PRUNED] if rows < ROWS_TO_PRUNE else wanted

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from c2s import data, errors, estimation, transition
+from c2s import data, errors, estimation, naming, transition
 
+DIGITS = 4  # of a share that is told
 MOSTLY = 0.5  # of a noisy class's rows that are of another true class
 
 
@@ -20,11 +21,15 @@ class Hint(NamedTuple):
 
     def plain(self, classes: Sequence[str]) -> dict[str, Any]:
         """With the names of the classes."""
-        return {"class": classes[self.noisy], "is_mostly": classes[self.clean], "mass": self.mass}
+        return {
+            "class": classes[self.noisy],
+            "is_mostly": classes[self.clean],
+            "mass": round(self.mass, DIGITS),
+        }
 
 
-def hints(T_c: transition.Matrix, y: estimation.Labels) -> list[Hint]:
-    """Noisy classes that are mostly another class, the surest first."""
+def hints(T_c: transition.Matrix, y: estimation.Labels, *, unknown: Sequence[int] = ()) -> list[Hint]:
+    """Noisy classes that are mostly another class, the surest first; rows of T of `unknown` ones say nothing."""
     priors = transition.clean_priors(T_c, np.bincount(y, minlength=len(T_c)))
     joint = priors[:, None] * T_c  # (c, c)  P(clean = i, noisy = j)
     shares = joint / np.maximum(
@@ -34,6 +39,7 @@ def hints(T_c: transition.Matrix, y: estimation.Labels) -> list[Hint]:
     found = [
         Hint(j, int(i), float(shares[i, j])) for j, i in enumerate(best) if i != j and shares[i, j] > MOSTLY
     ]
+    found = [hint for hint in found if not {hint.noisy, hint.clean} & set(unknown)]
     return sorted(found, key=lambda hint: -hint.mass)
 
 
@@ -42,12 +48,29 @@ def merged(dataset: data.Dataset, groups: Sequence[Sequence[str]]) -> data.Datas
     places = places_of(dataset.classes, groups)
     if all(place == k for k, place in enumerate(places)):
         return dataset
+    become = np.array(named(dataset.classes, groups).become, dtype=np.int64)
+    gold, given = (
+        None if some is None else np.where(some < 0, -1, become[some])
+        for some in (dataset.gold, dataset.given)
+    )
+    labels = tuple(dataset.labels[place] for place in sorted(set(places)))
+    return dataclasses.replace(dataset, y=become[dataset.y], labels=labels, gold=gold, given=given)
+
+
+def named(classes: Sequence[str], groups: Sequence[Sequence[str]]) -> naming.Naming:
+    """What labels are called once these groups are merged."""
+    places = places_of(classes, groups)
     left = sorted(set(places))
-    number = {place: k for k, place in enumerate(left)}
-    become = np.array([number[place] for place in places], dtype=np.int64)
-    gold = None if dataset.gold is None else np.where(dataset.gold < 0, -1, become[dataset.gold])
-    labels = tuple(dataset.labels[place] for place in left)
-    return dataclasses.replace(dataset, y=become[dataset.y], labels=labels, gold=gold)
+    return naming.Naming(
+        tuple(classes[place] for place in left), tuple(classes), tuple(left.index(place) for place in places)
+    )
+
+
+def class_rows(dataset: data.Dataset, groups: Sequence[Sequence[str]]) -> list[int]:
+    """Rows of each class once these groups are merged."""
+    left = merged(dataset, groups)
+    counts: list[int] = np.bincount(left.y, minlength=len(left.labels)).tolist()
+    return counts
 
 
 def places_of(classes: Sequence[str], groups: Sequence[Sequence[str]]) -> list[int]:

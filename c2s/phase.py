@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from c2s import config, errors
+from c2s import config, errors, splits
 from c2s.methods.method import Method
 
 Labels = npt.NDArray[np.int64]
@@ -39,5 +39,4 @@ class Phase:
     @property
     def steps(self) -> int:
         """Batches per epoch."""
-        whole, rest = divmod(len(self.rows), self.batch_size)
-        return max(1, whole + (rest > 1))
+        return splits.batches(len(self.rows), self.batch_size)

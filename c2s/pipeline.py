@@ -12,7 +12,6 @@ from c2s import (
     errors,
     findings,
     folders,
-    merging,
     result,
     stages,
     training,
@@ -42,7 +41,7 @@ def run(
     told = listener or workbench.Listener()
     with folders.reserved(folder):
         bench = workbench.open_bench(
-            merging.merged(dataset, chosen.merge),
+            dataset,
             chosen,
             folder,
             device=device,
@@ -61,7 +60,7 @@ def run(
         told.step("stage2")
         stage2, choice = (None, None) if hidden else stages.second(bench, found)
         told.step("evaluation")
-        kept = best(bench, [*([stage2] if stage2 else []), found.start, stage1])
+        kept = best(bench, found, [*([stage2] if stage2 else []), found.start, stage1])
         told.step("packaging")
         return result.publish(bench, found, kept, hidden=hidden, choice=choice)
 
@@ -92,11 +91,13 @@ def first_stage(bench: Workbench) -> training.Fitted:
     return bench.fit("stage1", CrossEntropy(), bench.fresh_net(), stage=bench.config.stage1, evidence=nothing)
 
 
-def best(bench: Workbench, candidates: list[training.Fitted]) -> training.Fitted:
-    """The first candidate, unless a later one is clearly better on the noisy rows held out."""
-    kept, right = candidates[0], auto.right(bench, candidates[0])
+def best(bench: Workbench, found: findings.Findings, candidates: list[training.Fitted]) -> training.Fitted:
+    """The first candidate, unless a later one is clearly better on the noisy rows held out, all by the same T."""
+    kept = candidates[0]
+    T_c = kept.T_c if kept.learnt else found.evidence.T_c
+    right = auto.right(bench, kept, T_c)
     for other in candidates[1:]:
-        others_right = auto.right(bench, other)
+        others_right = auto.right(bench, other, T_c)
         gain = others_right.astype(float) - right  # (n,)  +1, 0 or -1 a row
         if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)):
             kept, right = other, others_right

@@ -19,12 +19,13 @@ from c2s import (
     config,
     data,
     defaults,
+    diagnosis,
     dossier,
     estimation,
     evaluation,
     export,
-    intervals,
-    streams,
+    naming,
+    remarks,
     testimony,
     transition,
 )
@@ -36,7 +37,6 @@ from c2s.workbench import Workbench
 
 FEW_ROWS = 20  # of a class: below, its row of T_c rests on a handful of labels
 TRIED = 64  # rows that the exported graph must answer as the net does
-NAMED = 10  # classes a note lists before it counts the rest
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,13 @@ def estimated(bench: Workbench, found: Findings) -> dict[str, Any]:
     """What is known of the labels before stage 2; a method that learns T supersedes it."""
     known = found.evidence
     matrices = _matrices(bench, known.T_c, known.priors, (found.estimator, found.alternatives))
-    matrices["interval"] = None if found.bounds is None else found.bounds.plain()
-    matrices["choice"] = found.choice
-    notes = testimony.notes(bench.dataset, bench.train)
+    told = None if found.bounds is None else found.bounds.plain()
+    matrices |= {"interval": told, "choice": found.choice, "rows": found.rows}
+    rate = transition.noise_rates(known.T_c, known.priors).class_
+    notes = diagnosis.edge_notes(
+        found.bounds, rate, found.alternatives, bench.dataset.y, read_off=found.read_off
+    )
+    notes += testimony.notes(bench.dataset, bench.train, known.T_c)
     return {"labels": list(bench.dataset.labels), "transition": matrices, "notes": notes}
 
 
@@ -73,33 +77,33 @@ def publish(
 ) -> Result:
     """Write the model folder and return what it says; a run that already published keeps its model."""
     T_c, priors, estimator = found.evidence.T_c, found.evidence.priors, found.estimator
-    bounds, why = found.bounds, found.choice
+    bounds, why, rows, read_off = found.bounds, found.choice, found.rows, found.read_off
     counts = np.bincount(bench.dataset.y, minlength=len(T_c))
     if kept.phase == "stage2" and kept.learnt:  # the method's own T supersedes the one it started from
         T_c, estimator = kept.T_c, bench.config.method.name
         why = f"The method learnt the matrix itself, from that of {found.estimator} on."
-        priors = transition.clean_priors(T_c, counts)
-        bounds = intervals.sampled(T_c, bench.dataset.y, rng=streams.numpy(bench.config.seed, "intervals"))
-    about = transition.learnability(T_c, priors)
+        priors, rows = transition.clean_priors(T_c, counts), len(bench.train)
+        bounds, read_off = found.bounds_of(T_c, bench.dataset.y, bench.config.seed), False
+    rates = transition.noise_rates(T_c, priors)
     notes = (
-        *_kept_note(bench, kept, hidden=hidden),
-        *_choice_note(choice),
-        *_given_note(bench.config),
-        *about.warnings,
-        *testimony.notes(bench.dataset, bench.train),
+        *remarks.on_model(bench, kept, T_c, hidden=hidden),
+        *remarks.on_choice(choice),
+        *remarks.on_given(bench.config),
+        *transition.learnability(T_c, priors, bench.dataset.classes).warnings,
+        *diagnosis.edge_notes(bounds, rates.class_, found.alternatives, bench.dataset.y, read_off=read_off),
+        *testimony.notes(bench.dataset, bench.train, T_c),
         *_class_notes(bench, found, counts),
         *defaults.held_notes(len(bench.holdout), len(T_c)),
     )
     alternatives = found.alternatives | {estimator: T_c}
     honest = _calibration(bench, kept, T_c)
     net = kept.net if honest.temperature == 1 else classifier.tempered(kept.net, honest.temperature)
-    card = _card(bench, kept, notes) | {
-        "transition": _matrices(bench, T_c, priors, (estimator, alternatives))
-    }
-    card["transition"] |= {"interval": None if bounds is None else bounds.plain(), "choice": why}
-    card["calibration"] = honest.plain()
+    matrices = _matrices(bench, T_c, priors, (estimator, alternatives))
+    matrices |= {"interval": None if bounds is None else bounds.plain(), "choice": why, "rows": rows}
+    card = _card(bench, kept, notes) | {"transition": matrices, "calibration": honest.plain()}
     card["chosen"] = None if choice is None else choice.plain()
-    dossier.leave(bench, kept, T_c, bounds=bounds, notes=notes)
+    witness = T_c if bounds is None else transition.doubted(T_c, rows * priors)  # a given one at its word
+    dossier.leave(bench, kept, T_c, witness=witness, bounds=bounds, notes=notes, unknown=found.flagged)
     folder = bench.folder / "model"
     if not folder.exists():
         checkpoint.save_model(folder, net, card, _graph(bench, net))
@@ -109,7 +113,7 @@ def publish(
         T_c=T_c,
         T_s=transition.similarity_from_class(T_c, priors),
         priors=priors,
-        rates=transition.noise_rates(T_c, priors),
+        rates=rates,
         estimator=estimator,
         alternatives=alternatives,
         notes=notes,
@@ -134,58 +138,14 @@ def _graph(bench: Workbench, net: nn.Module) -> bytes:
     return export.checked(net, dataset.shape, dataset.labels, some)
 
 
-def _kept_note(bench: Workbench, kept: Fitted, *, hidden: bool) -> list[str]:
-    """Why the model is not stage 2's, if it is not."""
-    name = bench.config.method.name
-    if hidden:
-        return [
-            f"The noise found hides which pairs are similar, so stage 2 ({name}) was not run and the model of"
-            f' {kept.phase} is kept; the method "forward" may still learn.'
-        ]
-    if kept.phase.startswith("stage2"):
-        return []
-    return [
-        f"Stage 2 ({name}) agreed clearly less with the held-out noisy labels than the model of {kept.phase},"
-        " so that model is kept."
-    ]
-
-
-def _choice_note(choice: auto.Choice | None) -> list[str]:
-    """What `auto` blended."""
-    if choice is None:
-        return []
-    parts = ", ".join(
-        f"{name} {share:.0%} (agrees with {choice.tried[name]:.1%} of the {choice.judges} labels held out)"
-        for name, share in choice.shares.items()
-    )
-    return [f"auto blended the weights of {parts}."]
-
-
-def _given_note(chosen: config.TrainConfig) -> list[str]:
-    """What became of a given matrix under a method that learns T itself."""
-    if not isinstance(chosen.transition, config.Given):
-        return []
-    match chosen.method:
-        case config.VolMin():
-            return ["volmin learns T itself: the given matrix was not trained with, only compared with."]
-        case config.Revision():
-            return ["revision took the given matrix as a start and revised it: T may differ from it."]
-    return []
-
-
 def _class_notes(bench: Workbench, found: Findings, counts: npt.NDArray[np.int64]) -> list[str]:
     """Classes of which too little was seen."""
     notes = []
     if names := [bench.dataset.classes[k] for k in found.flagged]:
-        notes.append(f"Nothing is known about the noise of {_some(names)}: taken as clean.")
+        notes.append(f"Nothing is known about the noise of {naming.some(names)}: taken as clean.")
     if names := [bench.dataset.classes[k] for k in np.flatnonzero(counts < FEW_ROWS)]:
-        notes.append(f"With fewer than {FEW_ROWS} rows the noise of {_some(names)} is a guess.")
+        notes.append(f"With fewer than {FEW_ROWS} rows the noise of {naming.some(names)} is a guess.")
     return notes
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 def _matrices(
@@ -197,9 +157,11 @@ def _matrices(
     about = transition.learnability(T_c, priors)
     distances = estimation.compare(alternatives, estimator)
     said = {"gold": testimony.words(bench.dataset, alternatives["gold"])} if "gold" in alternatives else {}
+    came = testimony.as_given(bench.dataset, T_c)
     return {
         "orientation": "rows_clean_cols_noisy",
         "matrix": T_c.tolist(),
+        "as_given": None if came is None else came.tolist(),  # of labels before some were put right
         "priors": priors.tolist(),
         "similarity": {"t00": T_s[0, 0], "t01": T_s[0, 1], "t10": T_s[1, 0], "t11": T_s[1, 1]},
         "noise_rate": {"class": rates.class_, "similarity": rates.similarity},
@@ -227,6 +189,7 @@ def _card(bench: Workbench, kept: Fitted, notes: tuple[str, ...]) -> dict[str, A
         "labels": list(dataset.labels),
         "encoding": dataset.encoding,
         "dataset": {"rows": len(dataset), "sha256": dataset.digest()},
+        "put_right": testimony.put_right(dataset),
         "kept": kept.phase,
         "notes": list(notes),
         "history": [{k: v for k, v in entry.items() if k != "seconds"} for entry in bench.history],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from c2s import issues
+from c2s.naming import Came, Naming
 
 if TYPE_CHECKING:  # whoever only computes needs no Arrow
     import pyarrow as pa
 
-FILE, REPORT, HELD = "labels.parquet", "report.json", "held.parquet"  # of a result folder
+FILE, REPORT = "labels.parquet", "report.json"  # of a result folder
 GROUP = 2**16  # rows
-CLASSES = b"c2s.classes"
+CLASSES, CAME = b"c2s.classes", b"c2s.came"
 LONGEST_NUMBER = 10  # digits of an id that may be a row's number
 
 
@@ -28,10 +30,10 @@ def save(
     y: NDArray[np.int64],
     judged: issues.Judged,
     settled: NDArray[np.int8] | None = None,
+    *,
+    came: Came | None = None,
 ) -> None:
     """Write the file; row ids are row numbers where the user has none."""
-    import json
-
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -39,44 +41,18 @@ def save(
     rank[issues.order(judged)] = np.arange(len(y), dtype=np.int32)
     known = np.zeros(len(y), np.int8) if settled is None else settled
     columns = {"given": y.astype(np.int32), **judged._asdict(), "rank": rank, "settled": known}
-    fields = [
-        ("id", pa.string()),
-        *((name, pa.from_numpy_dtype(array.dtype)) for name, array in columns.items()),
-    ]
-    schema = pa.schema(fields, metadata={CLASSES: json.dumps(list(classes))})
+    facts = {CLASSES: json.dumps(list(classes))}
+    if came is not None:
+        columns["came"] = came.y.astype(np.int32)
+        facts[CAME] = json.dumps([came.naming.came, came.naming.become])
+    kinds = ((name, pa.from_numpy_dtype(array.dtype)) for name, array in columns.items())
+    schema = pa.schema([("id", pa.string()), *kinds], metadata=facts)
     with parquet.ParquetWriter(path, schema) as writer:
         for start in range(0, len(y), GROUP):
             end = min(start + GROUP, len(y))
             names = map(str, range(start, end)) if ids is None else ids[start:end]
             arrays = [pa.array(list(names)), *(pa.array(array[start:end]) for array in columns.values())]
             writer.write_table(pa.table(arrays, schema=schema))
-
-
-class Held(NamedTuple):
-    """Rows held out: their ids, given classes, and what the published classifier says of them."""
-
-    ids: list[str]
-    given: NDArray[np.int64]
-    predicted: NDArray[np.int64]
-    probability: NDArray[np.float64]  # of the predicted class
-
-
-def save_held(path: Path, held: Held) -> None:
-    """Write what the classifier says of the rows held out."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(
-        pa.table({"id": held.ids, **dict(zip(Held._fields[1:], held[1:], strict=True))}), path
-    )
-
-
-def load_held(path: Path) -> Held:
-    """Read it."""
-    from pyarrow import parquet
-
-    table = parquet.read_table(path, use_threads=False)
-    return Held(table["id"].to_pylist(), *(table[name].to_numpy() for name in Held._fields[1:]))
 
 
 class Issue(NamedTuple):
@@ -89,12 +65,13 @@ class Issue(NamedTuple):
     suggested: int
     probability: float
     given_probability: float
+    came: int  # its label as the dataset has it, a place in Naming.came
     settled: int = 0  # a place in issues.SETTLED
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Which issues are wanted: given this class, suggested that one; None is any."""
+    """Which issues are wanted: given this label as it came, suggested that class; None is any."""
 
     given: int | None = None
     suggested: int | None = None
@@ -114,11 +91,11 @@ BY_PEOPLE = tuple(WORDS.index(word) for word in ("reviewed", "gold"))
 
 
 class Listed(NamedTuple):
-    """A page of issues, how many of its kind there are, and how many of these are decided."""
+    """A page of issues, and how many of its pair are decided or not, whichever of these are wanted."""
 
     issues: list[Issue]
-    total: int
     decided: int
+    undecided: int
 
 
 class Verdicts(NamedTuple):
@@ -127,6 +104,7 @@ class Verdicts(NamedTuple):
     start: int
     table: pa.Table
     given: issues.Places
+    came: issues.Places  # places in Naming.came
     judged: issues.Judged
     label: issues.Places
     told: NDArray[np.int8]
@@ -138,7 +116,7 @@ class Verdicts(NamedTuple):
 
 
 def words(
-    given: issues.Places, judged: issues.Judged, settled: NDArray[np.int8], **thresholds: float
+    given: issues.Places, judged: issues.Judged, settled: NDArray[np.integer[Any]], **thresholds: float
 ) -> NDArray[np.int8]:
     """A place in WORDS for each row: what people have settled, then the thresholds."""
     told = issues.decide(given, judged, **thresholds)
@@ -148,23 +126,23 @@ def words(
     return told
 
 
-def _settled(table: pa.Table) -> NDArray[np.int8]:
-    if "settled" not in table.column_names:  # judged before it was known
-        return np.zeros(len(table), np.int8)
-    column: NDArray[np.int8] = table["settled"].to_numpy()
-    return column
+def _column(table: pa.Table, name: str, otherwise: NDArray[Any]) -> NDArray[Any]:
+    """A column that not every file has."""
+    return table[name].to_numpy() if name in table.column_names else otherwise
 
 
 class Reviews:
     """An open file; close it by leaving its `with`."""
 
     def __init__(self, path: Path) -> None:
-        import json
-
         from pyarrow import parquet
 
         self._file = parquet.ParquetFile(path)
-        self.classes: tuple[str, ...] = tuple(json.loads(self._file.schema_arrow.metadata[CLASSES]))
+        facts = self._file.schema_arrow.metadata
+        self.classes: tuple[str, ...] = tuple(json.loads(facts[CLASSES]))
+        self.naming = Naming.same(self.classes)
+        if CAME in facts:
+            self.naming = Naming(self.classes, *map(tuple, json.loads(facts[CAME])))
         self.rows: int = self._file.metadata.num_rows
 
     def __enter__(self) -> Reviews:
@@ -179,19 +157,34 @@ class Reviews:
         *,
         correct_at: float = issues.CORRECT_AT,
         keep_at: float = issues.KEEP_AT,
+        ids: bool = True,
     ) -> Iterator[Verdicts]:
-        """All rows in the dataset's order, a group at a time: a person's last word counts, then the thresholds."""
+        """All rows in the dataset's order, a group at a time: a person's last word counts, then the thresholds.
+
+        The tables of whoever wants no `ids` lack them: they are most of the file.
+        """
+        names = [name for name in self._file.schema_arrow.names if ids or name != "id"]
         for group in range(self._file.num_row_groups):
-            table, start = self._file.read_row_group(group, use_threads=False), group * GROUP
+            table = self._file.read_row_group(group, columns=names, use_threads=False)
+            start = group * GROUP
             given = table["given"].to_numpy()
             judged = issues.Judged(*(table[name].to_numpy() for name in issues.Judged._fields))
-            told = words(given, judged, _settled(table), correct_at=correct_at, keep_at=keep_at)
+            came, settled = _column(table, "came", given), _column(table, "settled", np.zeros_like(given))
+            told = words(given, judged, settled, correct_at=correct_at, keep_at=keep_at)
             as_given = np.isin(told, (WORDS.index("kept"), WORDS.index("review")))
             label = np.where(as_given, given, judged.suggested)
             first, last = np.searchsorted(decided.rows, [start, start + len(given)])
             inside = decided.rows[first:last] - start
             label[inside], told[inside] = decided.labels[first:last], WORDS.index("reviewed")
-            yield Verdicts(start, table, given, judged, label, told)
+            yield Verdicts(start, table, given, came, judged, label, told)
+
+    def counts(self, decided: Decided = NOTHING) -> dict[str, int]:
+        """How many rows each word is told of at the usual thresholds; those of people only where there are any."""
+        told = np.zeros(len(WORDS), np.int64)
+        for part in self.verdicts(decided, ids=False):
+            told += np.bincount(part.told, minlength=len(WORDS))
+        found = zip(WORDS, told.tolist(), strict=True)
+        return {word: rows for word, rows in found if rows or word in issues.DECISIONS}
 
     def page(
         self, pair: Pair, *, after: int, limit: int, decided: Decided = NOTHING, only: bool | None = None
@@ -199,19 +192,20 @@ class Reviews:
         """The first issues beyond a rank, decided or not, as wanted; a label that is suggested as given is none."""
         given, suggested, rank = (self._column(name) for name in ("given", "suggested", "rank"))
         wanted = given != suggested
-        for column, place in ((given, pair.given), (suggested, pair.suggested)):
+        came = self._column("came") if "came" in self._file.schema_arrow.names else given
+        for column, place in ((came, pair.given), (suggested, pair.suggested)):
             if place is not None:
                 wanted &= column == place
         known = np.zeros(self.rows, dtype=np.bool_)
         known[decided.rows] = True
-        total, done = int(wanted.sum()), int((wanted & known).sum())
+        total, done = int(wanted.sum()), int(wanted[decided.rows].sum())
         wanted &= rank > after
         if only is not None:
             wanted &= known == only
         found = np.flatnonzero(wanted)
         if len(found) > limit:
             found = found[np.argpartition(rank[found], limit - 1)[:limit]]
-        return Listed(sorted(self.issues(np.sort(found))), total, done)
+        return Listed(sorted(self.issues(np.sort(found))), done, total - done)
 
     def find(self, ids: Sequence[str]) -> dict[str, Issue]:
         """Rows by their ids; those that the dataset lacks are left out. Numbers are first looked for in their place."""
@@ -222,6 +216,13 @@ class Reviews:
         if left := wanted - found.keys():
             found |= {issue.id: issue for issue in self.issues(self._rows_of(left))}
         return found
+
+    def gold(self) -> set[str]:
+        """The ids of rows whose true label the dataset tells."""
+        if "settled" not in self._file.schema_arrow.names:  # older ones settle none
+            return set()
+        rows = np.flatnonzero(self._column("settled") == issues.SETTLED.index("gold"))
+        return {issue.id for issue in self.issues(rows)}
 
     def _rows_of(self, ids: set[str]) -> NDArray[np.intp]:
         import pyarrow as pa
@@ -239,11 +240,10 @@ class Reviews:
 
     def issues(self, rows: NDArray[np.intp]) -> Iterator[Issue]:
         """These rows, ascending, from the groups that hold them."""
-        names = [
-            name for name in Issue._fields if name in self._file.schema_arrow.names
-        ]  # older ones settle none
+        there = self._file.schema_arrow.names  # older ones settle none
+        names = [name for name in Issue._fields if name in there]
         for group in np.unique(rows // GROUP).tolist():
             table = self._file.read_row_group(group, columns=names, use_threads=False)
             inside = rows[rows // GROUP == group] - group * GROUP
             for row, told in zip(inside.tolist(), table.take(inside).select(names).to_pylist(), strict=True):
-                yield Issue(**told, row=row + group * GROUP)
+                yield Issue(**{"came": told["given"]} | told, row=row + group * GROUP)

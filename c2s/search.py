@@ -43,7 +43,7 @@ def _tried(
     stage = bench.config.stage2
     brief = stage.model_copy(update={"epochs": epochs, "keep": "last"})
     for name, curve in curves.items():
-        method = choice.build(config.S2E(curve=curve), epochs=stage.epochs or 1)
+        method = choice.build(config.S2E().model_copy(update={"curve": curve}), epochs=stage.epochs or 1)
         fitted = bench.fit(name, method, nets, stage=brief, evidence=found.evidence, rows=bench.train)
         last = fitted.history[-1]
         scores[curve] = (float(last["accuracy"]), float(last["likelihood"]))

@@ -7,7 +7,7 @@ from c2s.findings import Findings
 from c2s.methods import choice
 from c2s.nets.twins import Twins
 from c2s.training import Fitted
-from c2s.workbench import Workbench
+from c2s.workbench import FEWEST, Workbench
 
 PHASE = "stage2"
 
@@ -20,6 +20,8 @@ def second(bench: Workbench, found: Findings) -> tuple[Fitted, auto.Choice | Non
     trained: dict[str, Fitted] = {}
     advanced = found.start.phase != "stage1"
     for member in auto.shortlist(found.evidence):
+        if len(bench.taught(choice.build(member.method), found.evidence)) < FEWEST:
+            continue  # pruning may leave nothing of very few rows: the others still learn
         stage = member.stage(bench.config.stage2, advanced=advanced)
         own = bench.config.model_copy(update={"stage2": stage})
         mine = dataclasses.replace(bench, config=own)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -73,6 +74,7 @@ class Fitted:
     T_c: Matrix
     learnt: bool  # T_c was learnt in this phase
     history: list[dict[str, Any]]
+    blind: npt.NDArray[np.int64] | None = None  # (n,)  gold rows that chose it, by nets that others chose
 
 
 def fit(
@@ -105,7 +107,7 @@ def fit(
         loss = _epoch(trainee, source, phase, epoch=epoch, report=report, pause=pause, underway=underway)
         underway = None
         if not math.isfinite(loss):
-            raise errors.Diverged(phase.name, epoch)
+            raise errors.Diverged(phase.name, epoch + 1)
         trainee.average.eval()
         metrics = (
             {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})

@@ -6,13 +6,14 @@ as in the paper. Priors are the clean ones, balanced where none are given; class
 all the mass, say) its row of T_s is the identity's.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from c2s import errors
+from c2s import errors, naming
 
 Matrix = NDArray[np.float64]  # (c, c), or (2, 2) for similarities
 Vector = NDArray[np.float64]  # (c,)
@@ -22,7 +23,6 @@ ROUNDING = 1e-12  # below this two rates computed in float64 are the same
 WEAK_GAP = 0.15  # T_s11 - T_s01 under which pair losses were seen to fail
 HIDDEN_GAP = 0.01  # under which a noisy similarity label says nothing about the clean one
 ILL_CONDITIONED = 100.0
-NAMED_ROWS = 10  # how many classes a warning lists before it counts the rest
 
 
 class NoiseRates(NamedTuple):
@@ -80,6 +80,16 @@ def shares(weights: ArrayLike | None, c: int) -> Vector:
     return pi
 
 
+def doubted(T: Matrix, rows: Vector) -> Matrix:
+    """T as a witness on single labels: what so many rows of each class (c,) never showed is not thereby impossible.
+
+    The mean of what T may be if each class had one row more, shared evenly by all labels (Perks's prior): Jeffreys's
+    for two classes, and unlike that one no heavier where there are many. A class without rows says nothing.
+    """
+    found: Matrix = (rows[:, None] * T + 1 / len(T)) / (rows[:, None] + 1)
+    return found
+
+
 def _similarity(t11: float, t01: float) -> Matrix:
     t11, t01 = min(max(t11, 0.0), 1.0), min(max(t01, 0.0), 1.0)  # rounding may leave [0, 1] by a last digit
     return np.array([[1 - t01, t01], [1 - t11, t11]])
@@ -123,6 +133,12 @@ def averaging_error(T_c: Matrix, priors: ArrayLike | None = None) -> float:
     return float(np.abs(exact_form(T_c) - averaged).max())
 
 
+def mostly(T_c: Matrix) -> NDArray[np.intp]:
+    """The label that each class is given most often (c,): its own unless another is given oftener."""
+    own = np.arange(len(T_c))
+    return np.where(T_c.max(axis=1) > T_c.diagonal(), T_c.argmax(axis=1), own)
+
+
 def noise_rates(T_c: Matrix, priors: ArrayLike | None = None) -> NoiseRates:
     """N_c = 1 - sum pi_i T_ii and N_s = |pi|^2 + |T^T pi|^2 - 2 |diag(pi) T|^2."""
     pi = shares(priors, len(T_c))
@@ -156,8 +172,10 @@ def perturb(T_c: Matrix, eta: float, *, rng: np.random.Generator) -> Matrix:
     return np.where(sums > 0, scaled / np.where(sums > 0, sums, 1), T_c)
 
 
-def learnability(T_c: Matrix, priors: ArrayLike | None = None) -> Learnability:
-    """Whether T_s00 + T_s11 > 1 and T is invertible and dominant, and what to beware of."""
+def learnability(
+    T_c: Matrix, priors: ArrayLike | None = None, classes: Sequence[str] | None = None
+) -> Learnability:
+    """Whether T_s00 + T_s11 > 1 and T is invertible and dominant, and what to beware of, by the classes' names."""
     T_s = similarity_from_class(T_c, priors)
     rates = noise_rates(T_c, priors)
     singular = np.linalg.svd(T_c, compute_uv=False)  # (c,)  largest first
@@ -173,7 +191,8 @@ def learnability(T_c: Matrix, priors: ArrayLike | None = None) -> Learnability:
         reduces_noise=_reduces(rates),
         warnings=(
             *_pair_warnings(T_s, rates, len(T_c)),
-            *_class_warnings(weak_rows, rank, condition, c=len(T_c)),
+            *_weak(weak_rows.tolist(), classes),
+            *_class_warnings(rank, condition, c=len(T_c)),
         ),
     )
 
@@ -210,14 +229,18 @@ def _pair_warnings(T_s: Matrix, rates: NoiseRates, c: int) -> list[str]:
     return found
 
 
-def _class_warnings(weak_rows: NDArray[np.intp], rank: int, condition: float, *, c: int) -> list[str]:
+def _weak(rows: list[int], classes: Sequence[str] | None) -> list[str]:
+    """Classes by their names, or by number where they have none."""
+    if not rows:
+        return []
+    names = naming.some([str(row) if classes is None else classes[row] for row in rows])
+    names += " (from 0)" if classes is None else ""
+    keep = f"Class {names} does not keep its" if len(rows) == 1 else f"Classes {names} do not keep their"
+    return [f"{keep} own label more often than every other label."]
+
+
+def _class_warnings(rank: int, condition: float, *, c: int) -> list[str]:
     found = []
-    if len(weak_rows) > 0:
-        names = ", ".join(str(i) for i in weak_rows[:NAMED_ROWS])
-        more = f" and {len(weak_rows) - NAMED_ROWS} more" if len(weak_rows) > NAMED_ROWS else ""
-        found.append(
-            f"Classes {names}{more} (from 0) do not keep their own label more often than every other label."
-        )
     if rank < c:
         found.append(f"The matrix is singular (rank {rank} of {c}): some classes cannot be told apart by it.")
     elif condition > ILL_CONDITIONED:

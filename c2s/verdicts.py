@@ -30,8 +30,8 @@ class Audit(NamedTuple):
     probability: Numbers
 
 
-def audit(model: Interface, probs: Probabilities, given: Places) -> Audit:
-    """Judge a label for each row."""
-    clean = model.audit(probs, given)  # (n, c)  P(clean = k | row, given label)
+def audit(model: Interface, probs: Probabilities, given: Places, *, corrected: bool = False) -> Audit:
+    """Judge a label for each row; `corrected` ones are of a dataset that has some put right."""
+    clean = model.audit(probs, given, corrected=corrected)  # (n, c)  P(clean = k | row, given label)
     right = clean[np.arange(len(clean)), given]
     return Audit(np.maximum(0.0, 1.0 - right), clean.argmax(axis=1), clean.max(axis=1))

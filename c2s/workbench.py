@@ -20,6 +20,9 @@ from c2s import (
     defaults,
     errors,
     folders,
+    merging,
+    naming,
+    splits,
     streams,
     testimony,
     training,
@@ -31,6 +34,8 @@ from c2s.nets import choice
 from c2s.phase import Phase
 
 Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
+
+FEWEST = 2  # rows of a training: batch norm and pairs both need two
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Workbench:
     train: data.Labels  # row numbers
     holdout: data.Labels
     source: batches.Source
+    came: data.Dataset  # before classes were merged; else the same
     backbone: dict[str, Tensor] | None = None  # pretrained weights that every fresh net starts from
     listener: Listener = field(default_factory=Listener)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -66,6 +72,12 @@ class Workbench:
             choice.start_from(net, self.backbone)
         return net
 
+    def taught(self, method: Method, evidence: Evidence, rows: data.Labels | None = None) -> data.Labels:
+        """Of the training rows, or of these, those that the method does not leave out."""
+        chosen = self.train if rows is None else rows
+        found: data.Labels = chosen[method.targets(evidence)[chosen] != LEFT_OUT]
+        return found
+
     def fit(
         self,
         name: str,
@@ -78,11 +90,10 @@ class Workbench:
     ) -> training.Fitted:
         """Train a copy of `net` through a phase, from where an earlier attempt left it."""
         targets = method.targets(evidence)
-        chosen = self.train if rows is None else rows
-        chosen = chosen[targets[chosen] != LEFT_OUT]
-        if len(chosen) < 2:  # batch norm and pairs both need two
+        chosen = self.taught(method, evidence, rows)
+        if len(chosen) < FEWEST:
             raise errors.InvalidDataset(
-                f"too few rows: {len(chosen)} left to train on in {name}, 2 are needed"
+                f"too few rows: {len(chosen)} left to train on in {name}, {FEWEST} are needed"
             )
         wanted = Phase(
             name=name,
@@ -118,17 +129,24 @@ def open_bench(
     pretrained: Path | None = None,
     listener: Listener | None = None,
 ) -> Workbench:
-    """Lay out the run; a folder with another run's work in it is refused."""
+    """Lay out the run, its classes merged; a folder with another run's work in it is refused."""
+    came, dataset = dataset, merging.merged(dataset, chosen.merge)
     resolved = defaults.resolve(chosen, dataset.shape, len(dataset))
-    _check_given(resolved, len(dataset.labels))
+    _check_given(resolved, merging.named(came.classes, resolved.merge))
+    if isinstance(resolved.transition, config.Estimate) and resolved.transition.estimator == "gold":
+        testimony.require_matrix(dataset)
     backbone = None if pretrained is None else checkpoint.read_weights(pretrained)
     where = torch.device(pick_device(device))
     run = {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()}
     _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
-    train, holdout = testimony.spare(dataset, *data.split(dataset.y, resolved.validation, seed=resolved.seed))
+    train, holdout = testimony.spare(
+        dataset, *splits.split(dataset.y, resolved.validation, seed=resolved.seed)
+    )
     source = batches.Source(dataset.x, where)
     told = listener or Listener()
-    return Workbench(dataset, resolved, folder, where, report, probe, train, holdout, source, backbone, told)
+    return Workbench(
+        dataset, resolved, folder, where, report, probe, train, holdout, source, came, backbone, told
+    )
 
 
 def pick_device(wanted: str) -> str:
@@ -148,11 +166,13 @@ def no_evidence(dataset: data.Dataset) -> Evidence:
     return Evidence(dataset.y, np.eye(c), np.full(c, 1 / c), np.zeros(len(dataset), dtype=bool))
 
 
-def _check_given(chosen: config.TrainConfig, classes: int) -> None:
+def _check_given(chosen: config.TrainConfig, names: naming.Naming) -> None:
     if isinstance(chosen.transition, config.Given):
         given = len(transition.check(chosen.transition.matrix))
-        if given != classes:
-            raise errors.InvalidTransition(f"the matrix is for {given} classes, the dataset has {classes}")
+        if given != len(names.classes):
+            raise errors.InvalidTransition(
+                f"the matrix is for {given} classes, the dataset has {names.counted()}"
+            )
 
 
 def _claim(folder: Path, run: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from c2s import dependence, estimation, intervals, transition
+from c2s import dependence, estimation, intervals, proportions, transition
 
 WELL_CONDITIONED = 20.0
 DRAWS = 50  # of T_c inside its interval
@@ -29,7 +29,7 @@ class Share(NamedTuple):
 
 def share(right: int, rows: int) -> Share:
     """A counted share with Wilson's interval."""
-    low, high = intervals.wilson(right / rows, rows)
+    low, high = proportions.wilson(right / rows, rows)
     return Share(right / rows, float(low), float(high), rows)
 
 
@@ -43,7 +43,7 @@ class Worth:
     withheld: tuple[str, ...]
     gold: Share | None = None
     more_gold: int | None = (
-        None  # further gold rows that would halve the interval; None: there are not so many
+        None  # further rows to look at that would halve the interval; None: there are not so many
     )
     gold_words: str | None = None  # what can be had then
 
@@ -107,24 +107,35 @@ def through_inverse(
         if not drawn:
             return None
         variance += float(np.var(drawn))
-    value, half = float(scores.mean()), intervals.Z * float(np.sqrt(variance))
-    return Share(value, value - half, value + half, len(y))
+    value, half = float(scores.mean()), proportions.Z * float(np.sqrt(variance))
+    agreed = float((predicted == y).mean())
+    low, high = proportions.wilson(
+        agreed, len(y)
+    )  # the inverse magnifies chance: it is never surer than a count
+    return Share(value, value - max(half, agreed - low), value + max(half, high - agreed), len(y))
 
 
 def _draws(
     T_c: transition.Matrix, bounds: intervals.Intervals, rng: np.random.Generator
 ) -> list[transition.Matrix]:
-    spread = (bounds.matrix.high - bounds.matrix.low) / (2 * intervals.Z)
+    spread = (bounds.matrix.high - bounds.matrix.low) / (2 * proportions.Z)
     drawn = np.maximum(T_c + spread * rng.standard_normal((DRAWS, *T_c.shape)), 0)  # (draws, c, c)
     drawn = drawn / drawn.sum(axis=2, keepdims=True)
     return [T for T in drawn if np.linalg.cond(T) <= WELL_CONDITIONED]
 
 
-def counted(worth: Worth, predicted: estimation.Labels, gold: estimation.Labels, *, most: int) -> Worth:
-    """The same with gold rows, which need no T_c; -1 marks rows without, and `most` rows could be gold."""
+def counted(worth: Worth, predicted: estimation.Labels, gold: estimation.Labels) -> Worth:
+    """The same with the gold ones of the rows held out, which need no T_c; the others (-1) are left to look at."""
     known = gold >= 0
     if not known.any():
         return worth
     found = share(int((predicted == gold)[known].sum()), int(known.sum()))
-    more, words = intervals.halving(found.rows, most)
-    return dataclasses.replace(worth, gold=found, more_gold=more, gold_words=words)
+    more, words = proportions.halving(found.rows, len(gold))
+    worth = dataclasses.replace(worth, gold=found, more_gold=more, gold_words=words)
+    if worth.clean is None or worth.clean.low <= found.high:
+        return worth
+    reason = (
+        f"Through T_c the accuracy would be {worth.clean.value:.1%}, and on the gold rows it is {found.value:.1%}:"
+        " T_c or its assumption is wrong, or the gold rows were chosen for being doubtful."
+    )
+    return dataclasses.replace(worth, clean=None, withheld=(*worth.withheld, reason))

@@ -19,6 +19,7 @@ class Predicted(frames.Rows):
         self.name: str = head["name"]
         self.version: int = head["version"]
         self.classes: list[str] = head["classes"]
+        self.audited_as: str | None = head.get("audited_as")  # with labels: by which matrix they were judged
 
     @property
     def labels(self) -> list[str]:
@@ -33,7 +34,8 @@ class Predicted(frames.Rows):
     def raw(self) -> dict[str, Any]:
         """As the service would have answered in one piece."""
         head = {"model": self.model, "name": self.name, "version": self.version, "classes": self.classes}
-        return {**head, "predictions": list(self)}
+        told = {} if self.audited_as is None else {"audited_as": self.audited_as}
+        return {**head, "predictions": list(self), **told}
 
 
 def lots(sizes: Sequence[int], *, rows: int, size: int) -> Iterator[slice]:

@@ -53,9 +53,9 @@ class Dataset(Record[M]):
         return await self._report()
 
     @operation
-    async def delete(self) -> None:
-        """Delete it; jobs that have not ended keep it (`Conflict`)."""
-        await self._service.ask(Call("DELETE", f"/datasets/{self.id}"))
+    async def delete(self, *, force: bool = False) -> None:
+        """Delete it; jobs that have not ended keep it (`Conflict`), and so do decisions, unless by force."""
+        await self._service.ask(_deletion(self.id, force=force))
 
     async def _settled(self) -> Self:
         while self.state == "validating":
@@ -107,6 +107,10 @@ class Datasets(Bound[M]):
             yield Dataset(self._service, raw)
 
     @operation
-    async def delete(self, dataset: str | Dataset[M]) -> None:
-        """Delete one by its id."""
-        await self._service.ask(Call("DELETE", f"/datasets/{id_of(dataset)}"))
+    async def delete(self, dataset: str | Dataset[M], *, force: bool = False) -> None:
+        """Delete one by its id; by force also if decisions on its labels were made and no dataset of them."""
+        await self._service.ask(_deletion(id_of(dataset), force=force))
+
+
+def _deletion(dataset_id: str, *, force: bool) -> Call:
+    return Call("DELETE", f"/datasets/{dataset_id}", params=(("force", "true"),) if force else ())

@@ -142,9 +142,13 @@ class Job(Followed[M], Reviewed[M]):
         return frames.Rows((await self._service.json(Call.get(f"/jobs/{self.id}/gold", rows=rows)))["data"])
 
     @operation
-    async def accuracy(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """The classifier's accuracy with its interval, by true labels of rows that `gold` named."""
-        call = Call.post(f"/jobs/{self.id}/gold", {"labels": dict(labels)}, keyed=False)
+    async def accuracy(self, labels: Mapping[str, str], *, random_gold: bool = False) -> dict[str, Any]:
+        """The classifier's accuracy with its interval, by true labels of rows that `gold` named and the dataset's gold.
+
+        `random_gold`: the dataset's gold rows were drawn at random, so that they may count as much.
+        """
+        body = {"labels": dict(labels)} | ({"random_gold": True} if random_gold else {})
+        call = Call.post(f"/jobs/{self.id}/gold", body, keyed=False)
         found: dict[str, Any] = await self._service.json(call)
         return found
 

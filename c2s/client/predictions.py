@@ -1,6 +1,7 @@
 """Predictions: at once for some rows, as a job for many."""
 
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,8 +85,16 @@ def plain_rows(inputs: Any) -> list[Any]:
     if isinstance(inputs, np.ndarray):
         return list(inputs.tolist())
     if isinstance(inputs, Mapping) or not isinstance(inputs, Sequence):
-        return list(sources.table(inputs).to_pylist())
-    return [row.tolist() if isinstance(row, np.ndarray) else row for row in inputs]
+        inputs = sources.table(inputs).to_pylist()
+    return [_plain(row) for row in inputs]
+
+
+def _plain(row: Any) -> Any:
+    """A row as JSON can say it: what is no number of a table is missing there, as in a file."""
+    if isinstance(row, Mapping):
+        endless = [name for name, cell in row.items() if isinstance(cell, float) and not math.isfinite(cell)]
+        return {**row, **dict.fromkeys(endless)} if endless else row
+    return row.tolist() if isinstance(row, np.ndarray) else row
 
 
 def _picture(model: str, blob: bytes, wish: Wish) -> Call:

@@ -92,8 +92,9 @@ class Problem(ClientError):
         self.request_id: str | None = body.get("request_id") or answer.headers.get("x-request-id")
         self.retry_after = answer.retry_after
         self.said = f"{self.code}: {self.detail}"
-        why = [str(fault.get("detail") or "") for fault in self.faults[:3]]
-        super().__init__("; ".join([self.said, *(one for one in why if one and one not in self.detail)]))
+        why = [fault for fault in self.faults[:3] if fault.get("detail")]
+        more = [f"{where(one)}{one['detail']}" for one in why if str(one["detail"]) not in self.detail]
+        super().__init__("; ".join([self.said, *more]))
 
 
 class BadRequest(Problem):
@@ -155,6 +156,14 @@ KINDS: dict[int, type[Problem]] = {
     429: TooMany,
 }
 SERVER = 500
+
+
+def where(fault: Fault) -> str:
+    """The place of a fault as a sentence begins with it, or nothing."""
+    for name in ("pointer", "parameter", "entry"):
+        if fault.get(name):
+            return f"{fault[name]}: "
+    return next((f"{name} {fault[name]}: " for name in ("line", "row") if fault.get(name) is not None), "")
 
 
 def of(answer: Answer) -> Problem:

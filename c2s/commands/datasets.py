@@ -79,8 +79,13 @@ def _report(report: dict[str, Any]) -> Iterator[object]:
         found = report[name]
         told[name] = f"{found['rows']} rows in {found['groups']} groups" if found["rows"] else None
     told["missing"] = ", ".join(f"{name}: {count}" for name, count in report["missing"].items()) or None
-    told["columns_left_out"] = (report.get("columns") or {}).get("dropped") or None
     yield remote.facts(told)
+    columns = report.get("columns") or {}
+    if columns.get("dropped"):
+        yield "columns that are left out:"
+        reasons = columns.get("reasons", {})
+        left = [{"column": name, **reasons.get(name, {})} for name in columns["dropped"]]
+        yield remote.table(left, ("column", "detail", "keep"))
     counts = [{"class": one["name"], "rows": one["rows"]} for one in report["classes"]]
     yield remote.table(counts[:CLASSES], ("class", "rows"))
     if len(counts) > CLASSES:

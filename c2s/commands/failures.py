@@ -1,6 +1,7 @@
 """What went wrong, as a person is told it: the problem's code, where it lies, what to do; and the exit code."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from c2s import errors
@@ -15,12 +16,13 @@ ADVICE = {
     "dataset_in_use": "see which jobs need it with c2s job ls --dataset ID, and cancel them or wait",
     "dataset_not_ready": "look at c2s dataset report ID",
     "insufficient_scope": "use a key that may: c2s key add NAME --scopes ... with an admin key",
-    "invalid": "mend the fields above; GET /methods and /nets tell what there is",
+    "invalid": "mend what is named above",
     "invalid_config": "mend the settings above; c2s job run --dry-run checks without running",
-    "invalid_dataset": "mend the rows above and upload the file again",
+    "invalid_dataset": "mend the file and send it again",
     "job_ended": "c2s job get ID tells how it ended",
     "model_in_use": "move the alias first: c2s model promote OTHER --alias ALIAS",
     "model_not_exported": "run c2s export on the model's folder where the service runs",
+    "dataset_reviewed": "make a dataset of what was decided first: c2s issues dataset JOB",
     "model_reviewed": "make a dataset of what was decided first: c2s issues dataset JOB",
     "no_earlier_version": "c2s model ls --name NAME shows what there is; promote one of them",
     "not_estimated": "c2s job get ID tells how the job ended; c2s job retry ID tries again",
@@ -38,7 +40,7 @@ ADVICE = {
     "unknown_version": "c2s model ls shows what there is",
     "internal": "a fault of the service: its log has it under the request id",
     # of jobs that failed
-    "diverged": "try a smaller learning_rate of stage1 and stage2",
+    "invalid_model": "c2s model ls shows what there is; its files may be harmed: c2s doctor --deep",
     "out_of_memory": "try a smaller batch_size, or a smaller net",
     "worker_lost": "c2s job retry ID tries again",
     "not_learnable": "try the method forward or volmin, or look at the matrix: c2s transition show ID",
@@ -46,7 +48,21 @@ ADVICE = {
 }
 
 
+POINTERS = {  # of requests: what there is to choose from
+    "/dataset_id": "c2s dataset ls shows what there is",
+    "/method": "c2s train --help names the methods, GET /methods describes them",
+    "/net": "c2s train --help names the nets, GET /nets describes them",
+}
 FAULTS = {  # of files, more telling than the code of the whole
+    "bad_column": "is it the right column? --drop COLUMN leaves one out",
+    "bad_encoding": "save the file as UTF-8",
+    "bad_header": "the first line must name every column, each by a name of its own",
+    "empty": "the file needs rows, a CSV below a line of names",
+    "nested": "write one value a row, or leave the column out: --drop COLUMN",
+    "pickled": "save plain arrays of numbers, or of strings with a fixed length",
+    "too_many_refused": "mend the rows above and send the file again",
+    "unknown_format": "save it as CSV, JSON lines, Parquet, NPZ or a zip of pictures",
+    "unreadable": "save the file anew from where it comes",
     "no_label_column": "say which: --label COLUMN",
     "bad_option": "mend the option, or leave it out",
     "too_few_classes": "is it the right column? --label COLUMN names another",
@@ -61,8 +77,9 @@ def tell(exc: errors.C2SError) -> int:
     said = getattr(exc, "said", str(exc))  # of a problem without its faults, which follow with their places
     say(f"c2s: {plain(said)}\n")
     for fault in [one for one in getattr(exc, "faults", ()) if not _told(one, said)][:SHOWN]:
-        say(f"  {plain(_where(fault))}{plain(fault.get('detail', fault.get('code', '')))}\n")
-    for line in getattr(exc, "log", ())[-SHOWN:]:
+        say(f"  {plain(problems.where(fault))}{plain(fault.get('detail', fault.get('code', '')))}\n")
+    # of a file that was refused, where it was refused says nothing more
+    for line in () if getattr(exc, "code", "") == "invalid_dataset" else getattr(exc, "log", ())[-SHOWN:]:
         say(f"  | {plain(line)}\n")
     if (hint := advice(exc)) is not None:
         say(f"  -> {hint}\n")
@@ -70,16 +87,11 @@ def tell(exc: errors.C2SError) -> int:
 
 
 def _told(fault: Any, said: str) -> bool:
-    """Whether the sentence itself says it all."""
+    """Whether the sentence itself says it all, the place included."""
     told = fault.get("detail")
-    return bool(told) and told in said and all(fault.get(name) is None for name in ("line", "row", "entry"))
-
-
-def _where(fault: Any) -> str:
-    for name in ("pointer", "parameter", "entry"):
-        if fault.get(name):
-            return f"{fault[name]}: "
-    return next((f"{name} {fault[name]}: " for name in ("line", "row") if fault.get(name) is not None), "")
+    if not told or told not in said or any(fault.get(name) is not None for name in ("row", "entry")):
+        return False
+    return fault.get("line") is None or f"line {fault['line']} " in told
 
 
 def advice(exc: errors.C2SError) -> str | None:
@@ -90,10 +102,19 @@ def advice(exc: errors.C2SError) -> str | None:
         return exc.advice
     if isinstance(exc, problems.Problem) and exc.retry_after is not None and exc.code not in ADVICE:
         return f"try again in {exc.retry_after:.0f} s"
-    inner = (fault.get("code") for fault in getattr(exc, "faults", ()))
-    known = next((FAULTS[code] for code in inner if code in FAULTS), ADVICE.get(getattr(exc, "code", "")))
+    known = next(_particular(exc), ADVICE.get(getattr(exc, "code", "")))
     about = getattr(exc, "job_id", None)
     return known.replace("ID", about) if known and about else known
+
+
+def _particular(exc: errors.C2SError) -> Iterator[str]:
+    """What to do about the faults themselves, the first one first."""
+    for fault in getattr(exc, "faults", ()):
+        if (found := FAULTS.get(fault.get("code", ""))) is not None:
+            yield found
+        place = "/" + str(fault.get("pointer") or "").removeprefix("/").partition("/")[0]
+        if getattr(exc, "code", "") == "invalid" and place in POINTERS:
+            yield POINTERS[place]
 
 
 def code_of(exc: errors.C2SError) -> int:

@@ -13,6 +13,7 @@ from c2s.commands import issues, remote
 
 FIRST = ("id", "given", "predicted", "probability", "reason")
 LABEL = "label"  # the column that a person fills
+NONE_LEFT = "no row is left to look at: all rows held out are gold"
 
 
 def add(commands: Any) -> None:
@@ -27,6 +28,11 @@ def add(commands: Any) -> None:
     counted = verbs.add("count", run_count, "the accuracy with its interval, by true labels in a CSV")
     counted.add_argument("job", metavar="JOB")
     counted.add_argument("file", type=Path, metavar="FILE", help=f"columns id and {LABEL}; empty: not known")
+    counted.add_argument(
+        "--random-gold",
+        action="store_true",
+        help="the dataset's gold rows were drawn at random: count them alike",
+    )
 
 
 def run_ls(chosen: argparse.Namespace) -> None:
@@ -34,7 +40,9 @@ def run_ls(chosen: argparse.Namespace) -> None:
     with remote.client(chosen) as client:
         found = client.jobs.get(chosen.job).gold(chosen.rows)
     if chosen.out is None:
-        remote.give(chosen, list(found), lambda: [remote.table(map(issues.shown, found), FIRST)])
+        remote.give(
+            chosen, list(found), lambda: [remote.table(map(issues.shown, found), FIRST, empty=NONE_LEFT)]
+        )
         return
     names = [*FIRST, LABEL]
     with chosen.out.open("w", newline="", encoding="utf-8") as file:
@@ -49,7 +57,7 @@ def run_count(chosen: argparse.Namespace) -> None:
     """The accuracy, never without its interval."""
     labels = read(chosen.file)
     with remote.client(chosen) as client:
-        told = client.jobs.get(chosen.job).accuracy(labels)
+        told = client.jobs.get(chosen.job).accuracy(labels, random_gold=chosen.random_gold)
     remote.give(chosen, told, lambda: _words(told))
 
 
@@ -59,7 +67,7 @@ def _words(told: dict[str, Any]) -> list[str]:
     further = told.get("gold_words") if more is None else f"{more} further rows would halve the interval."
     return [
         f"accuracy {value}, 95 % interval {low} to {high}, by {told['rows']} rows",
-        *([further] if further else []),
+        *(said for said in (told.get("words"), further) if said),
     ]
 
 

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from c2s import errors
+from c2s.commands.plain import plain
 
 if TYPE_CHECKING:  # the help of a command must not wait for schemas
-    from c2s import config
+    from c2s import config, leftout, unused
+
+SHOWN = 20  # rows left out that are named
 
 METHODS = (  # as in c2s.config, which a test compares
     *("ce", "mcl", "forward", "reweight", "revision", "f-class2simi", "r-class2simi"),
     *("volmin", "prune", "prune-class2simi", "co-teaching", "jocor", "phuber-ce", "apl", "s2e", "auto"),
 )
 NETS = ("auto", "lenet", "lenet-5", "shake-shake-26", "resnet-56", "resnet-50", "mlp", "text")
-ESTIMATORS = ("auto", "anchors", "mean-posterior", "dual-t", "confident-joint", "refined", "hoc", "volmin")
+ESTIMATORS = (
+    "auto",
+    "anchors",
+    "mean-posterior",
+    "dual-t",
+    "confident-joint",
+    "refined",
+    "hoc",
+    "volmin",
+    "gold",
+)
 
 
 def add(commands: Any) -> None:
@@ -27,6 +41,9 @@ def add(commands: Any) -> None:
     command.add_argument("--label", required=True, help="the column (or NPZ array) with the noisy labels")
     command.add_argument("--text", help="the column with text, if it is not recognised")
     command.add_argument("--id", help="a column that names the rows")
+    command.add_argument(
+        "--gold", metavar="COLUMN", help="true labels, empty where not known (default: one named gold)"
+    )
     command.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out")
     command.add_argument(
         "--word-vectors", type=Path, help="average these vectors instead of learning an embedding"
@@ -65,18 +82,26 @@ def run(chosen: argparse.Namespace) -> None:
     from c2s.commands import display
 
     console = Console()
+    left_out: list[leftout.LeftOut] = []
+    notes: list[str] = []
+    left_columns: list[unused.Unused] = []
     dataset = files.read(
         chosen.file,
         label=chosen.label,
         text=chosen.text,
         id=chosen.id,
+        gold=chosen.gold,
         drop=chosen.drop,
         word_vectors=chosen.word_vectors,
+        left_out=left_out,
+        notes=notes,
+        left_columns=left_columns,
     )
+    for line in (*_told(left_out, len(dataset)), *notes):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"{len(dataset)} rows of {dataset.kind}, {len(dataset.classes)} classes", highlight=False)
-    if unused := dataset.encoding.get("dropped"):
-        hint = "constant, or all different; --text COLUMN reads a text"
-        console.print(f"columns not used: {', '.join(unused)} ({hint})", markup=False, highlight=False)
+    for line in _unused(left_columns):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     with display.Bars(console) as bars:
         found = pipeline.run(
             dataset, settings, chosen.out, device=chosen.device, report=bars, pretrained=chosen.pretrained
@@ -84,6 +109,28 @@ def run(chosen: argparse.Namespace) -> None:
     display.show_noise(console, found, dataset.classes)
     console.print("model: ", end="")
     console.print(str(found.folder), markup=False, highlight=False, soft_wrap=True)
+
+
+def _told(left_out: Sequence[leftout.LeftOut], kept: int) -> Iterator[str]:
+    """Which rows of the file were left out, and why."""
+    if left_out:
+        yield f"{len(left_out)} of {kept + len(left_out)} rows cannot be used and are left out:"
+        yield from (f"  {plain(one)}" for one in left_out[:SHOWN])
+    if len(left_out) > SHOWN:
+        yield f"  and {len(left_out) - SHOWN} more"
+
+
+def _unused(columns: Sequence[unused.Unused]) -> Iterator[str]:
+    """Which columns are not learnt from, why, and what would keep them."""
+    from c2s.unused import COMMAND
+
+    for one in columns[:SHOWN]:
+        keep = one.keep(COMMAND)
+        yield plain(
+            f"column {one.name!r} is not used: it {one.detail}" + (f" (to keep it: {keep})" if keep else "")
+        )
+    if len(columns) > SHOWN:
+        yield f"and {len(columns) - SHOWN} more columns"
 
 
 def settings_from(chosen: argparse.Namespace) -> config.TrainConfig:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich.console
 
-from c2s.paper import estimators, report, results, tables
+from c2s.paper import estimators, results, tables
 
 LINES = Path(__file__).parent / "results" / "paper.jsonl"
 
@@ -12,7 +12,7 @@ LINES = Path(__file__).parent / "results" / "paper.jsonl"
 def main() -> None:
     """Print the table as the terminal shows it."""
     console = rich.console.Console(width=150)
-    for table in estimators.tables_of(report.newest(results.read(LINES))):
+    for table in estimators.tables_of(results.newest(results.read(LINES))):
         console.print(tables.to_rich(table))
 
 

@@ -12,7 +12,8 @@ import time
 
 import psutil
 from load_figures import MB, Figure, rss
-from service import ROOT, free_port
+from ports import free_port
+from service import ROOT
 
 STARTS, PATIENCE, SETTLE = 3, 60.0, 5.0
 

@@ -13,6 +13,7 @@ import service
 from load_client import Tally, generator, percentile, request
 from load_figures import MB, Figure, Watch
 from load_machine import Beside
+from ports import free_port
 from servers import Postgres, Redis
 
 from app.core import claims
@@ -90,7 +91,7 @@ async def l2(asked):
 @contextlib.contextmanager
 def another_api(known):
     """A second API process on the same database and store: its port and its id."""
-    port = service.free_port()
+    port = free_port()
     process = known._spawn("app.serve", C2S_PORT=str(port))
     try:
         known.until(lambda: answers(port), what="the second API answers")

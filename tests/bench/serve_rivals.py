@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import service
+from ports import free_port
 
 HERE = Path(__file__).parent
 THEIRS = (
@@ -42,7 +43,7 @@ class Rival:
     """One server, and all processes that it started."""
 
     def __init__(self, name, folder, model):
-        self.name, self.port = name, service.free_port()
+        self.name, self.port = name, free_port()
         self.log = folder / f"{name}.log"
         own = name in OURS
         python = sys.executable if own else str(THEIRS)
@@ -51,7 +52,10 @@ class Rival:
         env = (
             os.environ
             | QUIET
-            | {"C2S_BENCH_MODEL": str(model), "PYTHONPATH": f"{HERE}:{HERE.parent / 'e2e'}:{service.ROOT}"}
+            | {
+                "C2S_BENCH_MODEL": str(model),
+                "PYTHONPATH": f"{HERE}:{HERE.parent}:{HERE.parent / 'e2e'}:{service.ROOT}",
+            }
         )
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

@@ -13,7 +13,9 @@ MANY = 100_000
     [
         (noise.symmetric(10, 0.01), MANY, "ce", "1.0%"),
         (noise.pair_flip(10, 0.4), MANY, "f-class2simi", "100% of the wrong labels name one other class"),
-        (noise.pair_flip(3, 0.4), MANY, "forward", "would not be cleaner"),
+        (noise.pair_flip(3, 0.4), MANY, "forward", "pairs are advised from 4 classes on, these are 3"),
+        (np.eye(3)[[1, 2, 0]], MANY, "forward", "pairs are advised from 4 classes on"),
+        (np.eye(3)[[0, 0, 2]], MANY, "forward", "pairs are advised from 4 classes on"),
         (noise.pair_flip(10, 0.4), 1000, "forward", "100 rows a class are few for pairs"),
         (noise.symmetric(10, 0.4), MANY, "apl", "spread"),
         (noise.symmetric(10, 0.6), 1000, "apl", "60% of the labels look wrong"),

@@ -1,11 +1,28 @@
 """`method: auto` on clusters in the plane of the pipeline's tests: what it trains, what it weighs, what it says."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
-from c2s import auto, config, data, defaults, evaluation, members, noise, pipeline, shape, streams, training
+from c2s import (
+    auto,
+    config,
+    data,
+    defaults,
+    evaluation,
+    findings,
+    members,
+    noise,
+    pipeline,
+    reviews,
+    shape,
+    stages,
+    streams,
+    training,
+    workbench,
+)
 from c2s.methods.method import Evidence
 
 C = 5
@@ -94,10 +111,63 @@ def test_gold_rows_judge_where_there_are_enough(tmp_path):
     found = pipeline.run(dataclasses.replace(dataset, gold=gold), settings(), tmp_path / "gold")
     assert found.card["chosen"]["judges"] == "gold"
     assert max(found.card["chosen"]["agreement"].values()) > 0.9  # with noisy labels it would be under 0.7
+    assert any(
+        "Each gold row counts for the accuracy as a blend that the others choose" in note
+        for note in found.notes
+    )
     few = np.where(np.arange(600) % 60 == 0, truth, -1)
     found = pipeline.run(dataclasses.replace(dataset, gold=few), settings(), tmp_path / "few")
     assert found.card["chosen"]["judges"] == "noisy"
     assert max(found.card["chosen"]["agreement"].values()) < 0.8
+
+
+def test_a_gold_row_that_helps_to_choose_does_not_tell_the_accuracy_of_its_own_choice(tmp_path, monkeypatch):
+    dataset, _, truth = clusters(noise.symmetric(C, 0.4), rows=600)
+    rng, members_of = np.random.default_rng(1), {}
+
+    def guess(net, source, rows=None):  # members that know nothing: what they agree with gold in is chance
+        numbers = np.arange(600) if rows is None else rows
+        by = members_of.setdefault(id(net), np.eye(C)[rng.integers(C, size=600)])
+        return by[numbers]
+
+    def pick(nets, shares):  # the blend of a bet: the member that agreed most
+        return nets[int(np.argmax(shares))]
+
+    bench = workbench.open_bench(
+        dataclasses.replace(dataset, gold=np.where(np.arange(600) % 6 == 0, truth, -1)),
+        settings(),
+        tmp_path / "run",
+        device="cpu",
+        report=training.quiet,
+        probe=None,
+    )
+    monkeypatch.setattr(evaluation, "posterior", guess)
+    monkeypatch.setattr(auto.blends, "blend", pick)
+    monkeypatch.setattr(auto.blends, "measure_norms", lambda *_: None)
+    known = Evidence(dataset.y, np.eye(C), np.full(C, 1 / C), np.zeros(600, dtype=bool))
+    trained = {str(k): training.Fitted("x", bench.fresh_net(str(k)), np.eye(C), False, []) for k in range(40)}
+    made, choice = auto.choose(
+        bench, findings.Findings("given", known, {}, (), made_by(trained), "", 600), trained
+    )
+    gold = np.flatnonzero(bench.dataset.gold >= 0)
+    assert choice.judges == "gold"
+    assert max(choice.tried.values()) > 0.27  # the luckiest of forty
+    assert np.array_equal(np.flatnonzero(made.blind >= 0), gold)
+    assert (made.blind[gold] == truth[gold]).mean() < 0.25
+
+
+def test_the_report_counts_such_rows_by_the_blends_that_others_chose(tmp_path, monkeypatch):
+    dataset, _, truth = clusters(noise.symmetric(C, 0.4), rows=400)
+    gold = np.where(np.arange(400) % 6 == 0, truth, -1)
+    wrong = np.where(gold >= 0, (gold + 1) % C, -1)
+    monkeypatch.setattr(auto, "_blind", lambda *_, **more: wrong)
+    found = pipeline.run(dataclasses.replace(dataset, gold=gold), settings(), tmp_path / "run")
+    told = json.loads((found.folder.with_name("result") / reviews.REPORT).read_text())["worth"]["gold"]
+    assert (found.kept, told["value"], told["rows"]) == (auto.PHASE, 0, (gold >= 0).sum())
+
+
+def made_by(trained: dict[str, training.Fitted]) -> training.Fitted:
+    return next(iter(trained.values()))
 
 
 def names(shortlist: list[members.Member]) -> list[str]:
@@ -105,7 +175,7 @@ def names(shortlist: list[members.Member]) -> list[str]:
 
 
 def test_where_pairs_say_nothing_or_are_few_reweighting_takes_their_place():
-    many = np.arange(auto.ROWS_FOR_PAIRS * C) % C
+    many = np.arange(members.ROWS_FOR_PAIRS * C) % C
     clear, hidden = (dataclasses.replace(evidence(T), y=many) for T in (np.eye(C), noise.symmetric(C, 0.79)))
     assert "f-class2simi" in names(auto.shortlist(clear))
     assert names(auto.shortlist(hidden))[:3] == ["forward", "forward-elr", "reweight"]
@@ -113,7 +183,7 @@ def test_where_pairs_say_nothing_or_are_few_reweighting_takes_their_place():
 
 
 def test_pruning_is_for_few_rows():
-    many = dataclasses.replace(evidence(np.eye(C)), y=np.zeros(auto.ROWS_TO_PRUNE, dtype=np.int64))
+    many = dataclasses.replace(evidence(np.eye(C)), y=np.zeros(members.ROWS_TO_PRUNE, dtype=np.int64))
     assert names(auto.shortlist(many)) == ["forward", "forward-elr", "f-class2simi"]
 
 
@@ -130,7 +200,7 @@ def test_a_member_weighs_by_agreement_and_by_the_classes_it_kept():
 
 def test_what_the_user_asks_of_stage_2_stands_for_every_member():
     asked = config.Stage(epochs=10, elr=config.EarlyLearning(weight=1), mixup=0.5)
-    for member in members.EVERY:
+    for member in (*members.shortlist(9_000, 4), members.WEIGHTED, members.PRUNED):
         stage = member.stage(asked, advanced=False)
         assert (stage.elr, stage.mixup, stage.epochs) == (asked.elr, 0.5, 10)
 
@@ -140,3 +210,15 @@ def test_members_are_shorter_where_learning_t_was_a_training_before_them(tmp_pat
     history = pipeline.run(dataset, settings(transition="volmin"), tmp_path / "run").history
     epochs = {entry["phase"]: entry["epoch"] + 1 for entry in history}
     assert (epochs["joint"], epochs["stage2-forward"]) == (6, 4)
+
+
+def test_a_member_that_has_no_rows_left_is_no_part_of_the_blend(tmp_path):
+    dataset, _, _ = clusters(noise.symmetric(C, 0.4), rows=60)
+    quick = {"epochs": 1, "batch_size": 16}
+    quiet = {"device": "cpu", "report": training.quiet, "probe": None}
+    bench = workbench.open_bench(dataset, settings(stage1=quick, stage2=quick), tmp_path / "run", **quiet)
+    suspects = np.isin(np.arange(60), bench.train)  # pruning would learn from nothing
+    known = Evidence(dataset.y, noise.symmetric(C, 0.4), np.full(C, 1 / C), suspects)
+    start = training.Fitted("stage1", bench.fresh_net(), np.eye(C), False, [])
+    _, choice = stages.second(bench, findings.Findings("given", known, {}, (), start, "", 60))
+    assert set(choice.shares) == {"forward", "forward-elr", "reweight"}

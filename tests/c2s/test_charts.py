@@ -47,6 +47,31 @@ def test_the_names_of_the_pair_graph_do_not_touch(classes):
         assert all(abs(gap) >= 12 for gap in np.diff(ys))
 
 
+@pytest.mark.parametrize("hub", [1, 3, 10, 47, 52, 99])
+def test_the_class_that_most_arcs_leave_is_named_in_a_crowd(hub):
+    T = np.eye(100)
+    T[hub] = 0.2 * np.eye(100)[hub] + 0.8 / 8 * np.isin(np.arange(100), np.arange(20, 100, 10))
+    found = charts.pair_graph(T / T.sum(axis=1, keepdims=True), [f"c{k}" for k in range(100)], title="pairs")
+    assert f"c{hub}" in [shape.text for shape in found.shapes if isinstance(shape, drawings.Text)]
+
+
+def test_the_two_arcs_of_a_pair_lie_apart():
+    T = np.array([[0.6, 0.4, 0.0], [0.2, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    lines = [shape for shape in charts.pair_graph(T, "abc", title="pairs").shapes if hasattr(shape, "points")]
+    one, other = lines[:12], lines[12:]
+    assert len(other) == 12
+    assert np.abs(np.subtract(one[6].points[0], other[6].points[0])).max() > 5
+
+
+def test_the_scale_ends_in_the_ground_of_a_cell_without_mass():
+    boxes = [shape for shape in heat(4).shapes if isinstance(shape, drawings.Box)]
+    frame, last = boxes[-41], boxes[-1]
+    assert frame.mark.kind == "heat-ground"
+    assert (last.colour, last.mark.strength) == (charts._shade(0.0), 0.0)
+    assert frame.y < last.y
+    assert frame.y + frame.height > last.y + last.height
+
+
 def test_what_users_named_is_escaped_in_svg():
     nasty = ['<script>alert("x")</script>', "a & b\x00\n"]
     for drawing in (heat(2, nasty), charts.pair_graph(noise.symmetric(2, 0.3), nasty, title=nasty[0])):
@@ -69,6 +94,9 @@ def test_a_cell_tells_its_value_and_interval_to_pages_that_ask():
         noise.symmetric(2, 0.3), names, names, sides=("true", "given"), title="T", interval=ends
     )
     marks = {shape.mark.place: shape.mark for shape in found.shapes if shape.mark and shape.mark.place}
-    assert marks[0, 1].said == "true a, given b: 30.0 % (95 % interval 25.0 to 75.0 %)"
+    assert (
+        marks[0, 1].said
+        == f"true {drawings.apart('a')}, given {drawings.apart('b')}: 30.0 % (95 % interval 25.0 to 75.0 %)"
+    )
     assert (marks[0, 1].kind, marks[0, 0].kind) == ("heat-wrong", "heat-right")
     assert marks[0, 0].strength > marks[0, 1].strength

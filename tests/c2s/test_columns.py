@@ -2,7 +2,7 @@
 
 import pytest
 
-from c2s import columns, files
+from c2s import columns, commas, errors, files
 
 
 @pytest.mark.parametrize("sign", [",", "."])
@@ -14,7 +14,26 @@ def test_numbers_of_a_semicolon_file_may_have_decimal_commas(tmp_path, sign):
     assert (spec["kind"], spec["mean"]) == ("number", 10.0)
 
 
-def test_a_comma_that_parts_columns_is_no_decimal_sign():
-    assert columns.decimal_point(b"1,5,2,5", ",") == "."
-    assert columns.decimal_point(b"1,5;2,5", ";") == ","
-    assert columns.decimal_point(b"1.5;2.5;1,000,000", ";") == "."
+@pytest.mark.parametrize(
+    ("text", "sign", "point"), [("1,5,2,5", ",", "."), ("1,5;2,5", ";", ","), ("1.5;2.5;1,000,000", ";", ".")]
+)
+def test_a_comma_that_parts_columns_is_no_decimal_sign(tmp_path, text, sign, point):
+    path = tmp_path / "numbers.csv"
+    path.write_text(text)
+    assert commas.decimal_point(path, sign) == point
+
+
+@pytest.mark.parametrize(
+    ("values", "time", "said"),
+    [
+        ([[1], [2]], False, "column 'a' must hold numbers"),
+        (["soon", "never"], True, "column 'a' must hold dates, written as 2024-12-31 or 2024-12-31T23:59:59"),
+        (["one", "2"], False, "column 'a' must hold numbers: row 0 holds 'one'"),
+        (["one"], False, "column 'a' must hold numbers, not 'one'"),
+        ([1, "one"], False, "column 'a' must hold one value a row, all of them numbers or all texts"),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_said_in_our_words(values, time, said):
+    with pytest.raises(errors.InvalidDataset) as caught:
+        columns.numbers(columns.arrow(values, "a"), "a", time=time)
+    assert str(caught.value) == said

@@ -1,10 +1,13 @@
 """The command line as a person uses it: files in, a model folder and tables out."""
 
+import contextlib
 import csv
 import json
+import os
 import subprocess
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -163,6 +166,21 @@ def test_no_mistake_shows_a_traceback(tmp_path, table, capsys, arguments):
     assert capsys.readouterr().err.startswith("c2s: ")
 
 
+def test_all_that_is_wrong_with_a_config_file_is_told_at_once(tmp_path, table, capsys):
+    (tmp_path / "settings.json").write_text('{"method": {}, "transition": {"estimator": "foo"}}')
+    given = ["--config", tmp_path / "settings.json", "--out", tmp_path / "run"]
+    assert run("train", table[0], "--label", "name", *given) == 2
+    said = capsys.readouterr().err
+    assert "method.name: is missing: one of 'ce', 'mcl'" in said
+    assert "transition.estimator: must be one of 'anchors'" in said
+
+
+def test_a_pipe_is_not_said_to_be_missing(tmp_path, capsys):
+    os.mkfifo(tmp_path / "stdin")
+    assert run("train", tmp_path / "stdin", "--label", "name", "--out", tmp_path / "run") == 2
+    assert "stdin: a pipe or a folder cannot be read here" in capsys.readouterr().err
+
+
 def test_options_lie_over_the_config_file_s_blocks(tmp_path):
     from c2s.commands import train
 
@@ -187,12 +205,60 @@ def test_a_model_made_from_arrays_in_python_predicts_from_a_file(tmp_path, capsy
     assert len(capsys.readouterr().out.splitlines()) == 201
 
 
-def test_columns_that_are_not_used_are_named(tmp_path, capsys):
+def test_columns_that_are_not_used_are_named_with_why_and_how_to_keep_them(tmp_path, capsys):
     path = tmp_path / "mixed.csv"
-    lines = [f"{i % 7},remark number {i} is here,{'ab'[i % 2]}" for i in range(120)]
-    path.write_text("\n".join(["size,remark,label", *lines]))
+    lines = [f"{i % 7},remark number {i} is here,1,,{'ab'[i % 2]}" for i in range(120)]
+    path.write_text("\n".join(["size,remark,same,none,label", *lines]))
     assert run("train", path, "--label", "label", "--method", "ce", "--out", tmp_path / "run", *FLAGS) == 0
-    assert "columns not used: remark" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert (
+        "column 'remark' is not used: it has over 64 values, each in one row alone (to keep it: --text remark"
+        in said
+    )
+    assert "column 'same' is not used: it holds the same value in every row\n" in said
+    assert "column 'none' is not used: it holds no value\n" in said
+
+
+@pytest.mark.parametrize(("column", "flags"), [("gold", []), ("seen", ["--gold", "seen"])])
+def test_true_labels_of_some_rows_judge_the_model_and_are_no_feature(tmp_path, table, capsys, column, flags):
+    path, truth = table
+    head, *lines = path.read_text().splitlines()
+    marked = [f"{line},{truth[i] if i % 8 == 0 else ''}" for i, line in enumerate(lines)]
+    train = tmp_path / "marked.csv"
+    train.write_text("\n".join([f"{head},{column}", *marked[:-1], f"{lines[-1]},wasp"]))
+    named = ["--label", "name", "--method", "ce", "--out", tmp_path / "run"]
+    assert run("train", train, *named, *flags, *FLAGS) == 0
+    said = capsys.readouterr().out
+    assert "line 601: the gold label is 'wasp', which no row is labelled as\n" in said
+    assert "75 of 599 rows have a gold label, which is no feature\n" in said
+    assert f"column '{column}' is not used: it holds true labels" in said
+    card = json.loads((tmp_path / "run" / "model" / "card.json").read_text())
+    assert [one["name"] for one in card["encoding"]["columns"]] == ["size", "weight", "colour"]
+    report = json.loads((tmp_path / "run" / "result" / "report.json").read_text())
+    assert report["worth"]["gold"]["rows"] == 75
+    assert run("predict", tmp_path / "run", path, "--out", tmp_path / "answers.csv") == 0
+
+
+def test_single_rows_that_cannot_be_used_are_left_out_and_named(tmp_path, capsys):
+    path = tmp_path / "slips.csv"
+    lines = [f"{i % 7},{'ab'[i % 2]}" for i in range(120)]
+    path.write_text("\n".join(["size,label", *lines[:30], "1", *lines[30:], "2,"]))
+    assert run("train", path, "--label", "label", "--method", "ce", "--out", tmp_path / "run", *FLAGS) == 0
+    said = capsys.readouterr().out
+    assert "2 of 122 rows cannot be used and are left out:" in said
+    assert (
+        "  line 32: the row has 1 columns, the header 2\n  line 123: the row has no label\n120 rows" in said
+    )
+
+
+def test_a_stray_word_in_a_column_of_numbers_is_told(tmp_path, capsys):
+    path = tmp_path / "stray.csv"
+    lines = [f"{i % 7},{'ab'[i % 2]}" for i in range(120)]
+    path.write_text("\n".join(["size,label", *lines, "unknown,a"]))
+    assert run("train", path, "--label", "label", "--method", "ce", "--out", tmp_path / "run", *FLAGS) == 0
+    said = capsys.readouterr().out
+    assert "column 'size' is read as numbers" in said
+    assert "(1, such as 'unknown')" in said
 
 
 def test_an_installation_without_torch_says_what_to_install(tmp_path):
@@ -206,3 +272,13 @@ def test_an_installation_without_torch_says_what_to_install(tmp_path):
     )
     assert "c2s[train]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_rows_to_look_at_of_a_job_whose_rows_are_all_gold_are_none_and_said_to_be(monkeypatch, capsys):
+    from c2s.commands import golds, remote
+
+    job = SimpleNamespace(gold=lambda rows: [])
+    client = SimpleNamespace(jobs=SimpleNamespace(get=lambda name: job))
+    monkeypatch.setattr(remote, "client", lambda chosen: contextlib.nullcontext(client))
+    golds.run_ls(SimpleNamespace(job="job_1", rows=50, out=None, output="table"))
+    assert "no row is left to look at" in " ".join(capsys.readouterr().out.split())

@@ -51,6 +51,14 @@ def test_resolving_leaves_nothing_open_and_changes_nothing_chosen():
     assert defaults.resolve(resolved, IMAGES, 60_000) == resolved
 
 
+@pytest.mark.parametrize(
+    ("sides", "reach"), [((28, 28), 2), ((8, 8), 1), ((3, 3), 0), ((1, 1), 0), ((1, 64), 0), ((8, 64), 2)]
+)
+def test_no_picture_is_shifted_out_of_itself(sides, reach):
+    about = Shape(kind="image", classes=2, image=(*sides, 1))
+    assert defaults.resolve(config.TrainConfig(), about, 500).stage1.augment.shift == reach
+
+
 def test_small_data_gets_more_epochs_smaller_batches_and_cross_fitting():
     resolved = defaults.resolve(config.TrainConfig(), VECTORS, 300)
     assert resolved.stage1.epochs == 15
@@ -74,3 +82,8 @@ def test_every_config_describes_itself_as_json_schema():
     described = config.TrainConfig.model_json_schema()
     assert described["additionalProperties"] is False
     assert {"method", "net", "stage1", "stage2", "transition", "seed"} <= set(described["properties"])
+
+
+def test_a_single_row_held_out_is_told_as_one():
+    assert defaults.held_notes(1, 2)[0].startswith("Only 1 row is held out")
+    assert defaults.held_notes(3, 2)[0].startswith("Only 3 rows are held out")

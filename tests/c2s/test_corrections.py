@@ -1,5 +1,6 @@
 """Labels put right in a new folder that shares the bytes of its rows with the old one."""
 
+import dataclasses
 import io
 
 import numpy as np
@@ -51,9 +52,9 @@ def test_the_new_folder_is_a_dataset_and_shares_the_bytes_of_its_inputs(tmp_path
     amended = np.zeros(200, np.int8)
     amended[[1, 5]] = data.BY_PERSON, data.BY_MODEL
     assert np.array_equal(after.amended, amended)
-    whole = data.Dataset(
-        before.x, wanted, before.labels, "vectors", before.ids, gold=before.gold, amended=amended
-    )
+    assert np.array_equal(after.given, before.y)
+    known = {"gold": before.gold, "amended": amended, "given": before.y}
+    whole = data.Dataset(before.x, wanted, before.labels, "vectors", before.ids, **known)
     data.save(whole, tmp_path / "whole")
     assert after.digest() == whole.digest()
     assert np.array_equal(data.load(tmp_path / "before").y, before.y)  # which never changes
@@ -121,3 +122,26 @@ def test_a_later_word_of_a_person_on_a_gold_row_is_its_gold_label_from_then_on(t
     gold = data.load(tmp_path / "after").gold
     assert (gold[known], gold[other]) == (2, -1)
     assert (gold >= 0).sum() == (before.gold >= 0).sum()
+
+
+def test_labels_as_they_came_stay_known_through_further_corrections_if_the_first_kept_them(tmp_path):
+    before = rows()
+    data.save(before, tmp_path / "first")
+    changes().apply(tmp_path / "first", tmp_path / "second")
+    changes(rows=np.array([5, 9]), labels=np.array([1, 1])).apply(tmp_path / "second", tmp_path / "third")
+    assert np.array_equal(data.load(tmp_path / "third").given, before.y)
+    older = data.load(tmp_path / "second")
+    data.save(dataclasses.replace(older, given=None), tmp_path / "older")
+    changes().apply(tmp_path / "older", tmp_path / "newer")
+    assert data.load(tmp_path / "newer").given is None
+
+
+def test_a_label_that_came_with_a_class_that_is_gone_is_none_of_the_others(tmp_path):
+    before = rows()
+    data.save(before, tmp_path / "before")
+    every = np.flatnonzero(before.y == 1)
+    changes(
+        rows=every, labels=np.ones(len(every), dtype=np.int64), reviewed=np.ones(len(every), dtype=np.bool_),
+        become=np.array([0, -1, 1]), kept=np.array([0, 2]),
+    ).apply(tmp_path / "before", tmp_path / "after")  # fmt: skip
+    assert np.array_equal(data.load(tmp_path / "after").given, np.array([0, -1, 1])[before.y])

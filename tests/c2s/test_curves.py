@@ -5,7 +5,8 @@ import pytest
 
 from c2s import curves, drawings, members
 
-AUTO = ["stage1", "transition", *(f"stage2-{member.name}" for member in members.EVERY)]
+SEVERAL = (members.FORWARD, members.REMEMBERING, members.PAIRS, members.WEIGHTED, members.PRUNED)
+AUTO = ["stage1", "transition", *(f"stage2-{member.name}" for member in SEVERAL)]
 LARGE = PIL.ImageFont.load_default(16)  # letters of a curve on a narrow page
 
 
@@ -55,3 +56,22 @@ def test_curves_may_start_anywhere_and_a_single_point_is_a_dot():
     ]
     dots = [shape for shape in found.shapes if isinstance(shape, drawings.Box)]
     assert [dot.mark.kind for dot in dots] == ["dot line-1"]
+
+
+def test_an_axis_of_fractions_has_round_places():
+    def places(first, last):
+        drawing = curves.chart({"a": [(first, 0.1), (last, 0.3)]}, title="c", across="rate")
+        texts = [s for s in drawing.shapes if isinstance(s, drawings.Text)]
+        ((below, *_),) = [[s.y for s in texts if s.text == "rate"]]
+        return [s.text for s in texts if s.y == below - 20]
+
+    assert places(0.2, 0.6) == ["0.2", "0.3", "0.4", "0.5", "0.6"]
+    assert places(0, 0.0204) == ["0", "0.005", "0.01", "0.015", "0.02"]
+    assert places(1, 12) == ["1", "3", "5", "8", "10", "12"]
+
+
+@pytest.mark.parametrize(("value", "ends"), [(1.0, ("1", "0")), (0.4, ("1", "0")), (2.5, ("2.5", "0"))])
+def test_a_curve_that_never_moves_has_an_axis_that_its_values_can_reach(value, ends):
+    shapes = curves.chart({"a": [value] * 3}, title="").shapes
+    told = [shape.text for shape in shapes if isinstance(shape, drawings.Text) and shape.anchor == "end"]
+    assert (told[0], told[4]) == ends

@@ -95,29 +95,3 @@ def test_another_label_order_is_another_digest():
     one = data.Dataset(np.zeros((2, 1), np.float32), np.array([0, 1]), ("a", "b"), "vectors")
     two = data.Dataset(np.zeros((2, 1), np.float32), np.array([0, 1]), ("b", "a"), "vectors")
     assert one.digest() != two.digest()
-
-
-def test_the_split_is_stratified_disjoint_and_repeatable():
-    y = np.repeat(np.arange(4), [100, 50, 30, 20])
-    train, held = data.split(y, 0.1, seed=5)
-    assert np.bincount(y[held]).tolist() == [10, 5, 3, 2]
-    assert sorted([*train, *held]) == list(range(200))
-    np.testing.assert_array_equal(data.split(y, 0.1, seed=5)[1], held)
-    assert not np.array_equal(data.split(y, 0.1, seed=6)[1], held)
-
-
-def test_every_class_keeps_a_training_row():
-    y = np.array([0] * 50 + [1])
-    train, _ = data.split(y, 0.5, seed=1)
-    assert 50 in train
-    tiny_train, tiny_held = data.split(np.array([0, 1, 2]), 0.1, seed=1)
-    assert len(tiny_train) == 2
-    assert len(tiny_held) == 1
-
-
-def test_folds_are_balanced_within_every_class():
-    y = np.repeat(np.arange(3), [20, 35, 7])
-    numbers = data.folds(y, 5, seed=1)
-    for label in range(3):
-        sizes = np.bincount(numbers[y == label], minlength=5)
-        assert sizes.max() - sizes.min() <= 1

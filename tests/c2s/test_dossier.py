@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from c2s import config, data, pipeline, reviews, workbench
+from c2s import config, data, held, pipeline, reviews, workbench
 
 QUICK = {"epochs": 2, "batch_size": 32}
 
@@ -34,6 +34,15 @@ def test_a_run_leaves_judged_labels_and_counts_its_gold_rows(rows, tmp_path):
     folder = found.folder.with_name("result")
     with reviews.Reviews(folder / reviews.FILE) as judged:
         assert (judged.rows, judged.classes) == (200, ("a", "b", "c"))
+        assert judged.counts()["gold"] == 25
+        (part,) = judged.verdicts()
+        assert judged.naming.came == ("a", "b", "c", "d")
+        assert np.array_equal(part.came, rows.y)  # as the file has them: d is not a
+        listed = judged.page(reviews.Pair(given=3), after=-1, limit=1000).issues
+        assert listed
+        assert {rows.classes[rows.y[issue.row]] for issue in listed} == {"d"}
+    given = held.load(folder / held.FILE)
+    assert given.given.tolist() == [rows.y[int(name)] for name in given.ids]
     report = json.loads((folder / reviews.REPORT).read_text())
     assert report["out_of_sample"]
     assert report["worth"]["gold"]["rows"] >= 25
@@ -42,9 +51,12 @@ def test_a_run_leaves_judged_labels_and_counts_its_gold_rows(rows, tmp_path):
     assert "would make it" in report["worth"]["gold_words"]
     assert np.array(found.card["transition"]["interval"]["matrix"]).shape == (3, 3, 2)
     assert "gold" not in found.card["transition"]["alternatives"]
+    assert (
+        found.card["transition"]["rows"] == 200
+    )  # behind the matrix: how far it is heard against the classifier
+    np.testing.assert_array_equal(found.card["transition"]["matrix"], found.T_c)
     (few,) = (note for note in report["notes"] if "gold" in note)
     assert few.startswith("No matrix is counted from the 25 gold rows: b has 6 of them")
-    assert report["decisions"]["gold"] == 25
     assert "rows a class are fewer than" in found.card["transition"]["choice"]
 
 
@@ -63,6 +75,17 @@ def test_gold_rows_carry_a_matrix_with_what_it_rests_on_and_settle_their_labels(
         assert np.array_equal(part.label[:60], clean[:60])
         listed = {issue.row for issue in judged.page(reviews.Pair(), after=-1, limit=1000).issues}
     assert {row for row in listed if row < 60} == set(np.flatnonzero(dataset.y[:60] != clean[:60]).tolist())
+
+
+def test_agreement_is_counted_over_labels_that_nobody_put_right(rows, clean, tmp_path):
+    chosen = config.TrainConfig.parse({"stage1": QUICK, "stage2": QUICK})
+    amended = np.where(np.arange(200) < 25, data.BY_PERSON, 0).astype(np.int8)
+    dataset = dataclasses.replace(rows, y=np.where(amended > 0, clean, rows.y), amended=amended)
+    found = pipeline.run(dataset, chosen, tmp_path / "run")
+    report = json.loads((found.folder.with_name("result") / reviews.REPORT).read_text())
+    known = report["worth"]
+    assert known["gold"]["rows"] >= 25
+    assert 10 <= known["agreement"]["rows"] <= 20  # of those held out the gold ones were put right
 
 
 def test_gold_rows_are_not_trained_on_unless_they_are_many(rows, tmp_path):

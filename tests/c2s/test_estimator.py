@@ -84,6 +84,14 @@ def test_one_seed_gives_one_classifier() -> None:
     assert np.any(quick(random_state=1).fit(X, y).predict_proba(X) != second.predict_proba(X))
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    X, y = blobs()
+    settings = {"stage1_epochs": np.int64(1), "net": {"name": "mlp", "hidden": list(np.array([4]))}}
+    fitted = quick(**settings, validation=np.float32(0.25)).fit(X, y)
+    assert fitted.card_["config"]["stage1"]["epochs"] == 1
+    assert fitted.card_["config"]["net"]["hidden"] == [4]
+
+
 def test_a_random_state_is_drawn_from() -> None:
     X, y = blobs()
     draws = [quick(random_state=np.random.RandomState(4)).fit(X, y).card_["config"]["seed"] for _ in "ab"]

@@ -79,3 +79,7 @@ def test_very_few_rows_held_out_are_all_asked_for(rows):
     assert sorted(design.order) == list(range(rows))
     found = gold.estimate(design, design.order, np.ones(rows, np.bool_))
     assert found.low < found.value == 1
+
+
+def test_where_every_row_held_out_is_known_none_is_asked_for():
+    assert len(gold.design(np.empty(0), seed=0).order) == 0

@@ -1,3 +1,4 @@
+import dataclasses
 import typing
 
 import numpy as np
@@ -102,6 +103,12 @@ def test_forward_stands_beside_pairs_where_they_say_little():
     assert method.transition(evidence(noise.symmetric(C, 0.6)))().ndim == 3
     alone = choice.build(config.ForwardSimi(forward=0.0))
     assert alone.transition(evidence(noise.symmetric(C, 0.6)))().ndim == 2
+
+
+def test_forward_stands_beside_faint_pairs_however_many_rows_there_are():
+    few = evidence(noise.symmetric(C, 0.6))
+    many = dataclasses.replace(few, y=np.tile(few.y, 1000), suspects=np.tile(few.suspects, 1000))
+    assert choice.build(config.ForwardSimi()).transition(many)().ndim == 3
 
 
 @pytest.mark.parametrize("correction", ["similarity", "exact"])

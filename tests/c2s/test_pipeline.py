@@ -225,7 +225,7 @@ def test_the_fit_of_many_classes_is_made_only_where_it_is_asked_for(tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    "estimator", ["anchors", "mean-posterior", "dual-t", "confident-joint", "refined", "volmin"]
+    "estimator", ["anchors", "mean-posterior", "dual-t", "confident-joint", "refined", "volmin", "hoc"]
 )
 def test_every_estimator_can_be_asked_for(tmp_path, estimator):
     dataset, _, _ = clusters(600)
@@ -233,6 +233,18 @@ def test_every_estimator_can_be_asked_for(tmp_path, estimator):
     found = pipeline.run(dataset, settings(transition=asked), tmp_path / "run")
     assert found.estimator == estimator
     np.testing.assert_allclose(found.T_c.sum(1), 1)
+    assert found.card["transition"]["interval"]["basis"] == "rows"
+
+
+@pytest.mark.parametrize(("most", "basis"), [(C, "rows"), (C - 1, "sampling")])
+def test_a_matrix_that_the_method_learns_is_held_by_what_stage_1_knows_unless_classes_are_too_many(
+    tmp_path, monkeypatch, most, basis
+):
+    monkeypatch.setattr("c2s.intervals.CLASSES", most)
+    interval = pipeline.run(clusters(600)[0], settings(method="revision"), tmp_path).card["transition"][
+        "interval"
+    ]
+    assert interval["basis"] == basis
 
 
 def test_wavering_between_two_classes_makes_auto_learn_the_matrix_jointly(tmp_path):
@@ -248,7 +260,7 @@ def test_wavering_between_two_classes_makes_auto_learn_the_matrix_jointly(tmp_pa
 
 def test_a_second_stage_that_ends_worse_is_not_kept_and_the_result_says_so(tmp_path):
     dataset, x, truth = clusters(1500)
-    ruined = {"epochs": 2, "batch_size": 64, "learning_rate": 100.0, "ema": None, "schedule": "constant"}
+    ruined = {"epochs": 2, "batch_size": 64, "learning_rate": 10.0, "ema": None, "schedule": "constant"}
     found = pipeline.run(dataset, settings(stage2=ruined), tmp_path / "run")
     assert found.kept == "stage1"
     assert "Stage 2 (f-class2simi)" in found.notes[0]
@@ -369,6 +381,10 @@ def test_a_given_matrix_under_a_method_that_learns_it_is_said_to_be_no_more_than
     given = {"matrix": TRUE_T.tolist()}
     found = pipeline.run(clusters(300)[0], settings(method=method, transition=given), tmp_path)
     assert any(said in note for note in found.notes)
+    assert (
+        found.card["transition"]["interval"]["basis"] == "sampling"
+    )  # no row was judged by a net that had not seen it
+    assert not any("stage 1's posteriors" in note for note in found.notes)
     plain = pipeline.run(clusters(300)[0], settings(method="forward", transition=given), tmp_path / "plain")
     assert not any("given matrix" in note for note in plain.notes)
 

@@ -270,6 +270,9 @@ def test_learnability_names_the_rows_that_are_not_dominant():
     found = transition.learnability(T_c)
     assert not found.diagonally_dominant
     assert "Classes 2, 5 (from 0) do not keep" in found.warnings[-1]
+    assert "Classes c, f do not keep their" in transition.learnability(T_c, None, list("abcdef")).warnings[-1]
+    T_c[5] = np.eye(6)[5]
+    assert "Class c does not keep its own" in transition.learnability(T_c, None, list("abcdef")).warnings[-1]
     many = transition.learnability(noise.pair_flip(40, 0.6)).warnings
     assert any("Classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 30 more" in warning for warning in many)
 
@@ -331,3 +334,18 @@ def test_check_refuses_and_names_the_first_wrong_row(T, reason):
 def test_priors_that_are_no_shares_are_refused(priors):
     with pytest.raises(errors.InvalidConfig, match="priors must be 3 numbers"):
         transition.noise_rates(np.eye(3), priors)
+
+
+def test_a_witness_doubts_what_few_rows_never_showed_and_hardly_what_many_did_not():
+    T = noise.pair_flip(5, 0.3)
+    few, many = (transition.doubted(T, np.full(5, rows)) for rows in (4.0, 4e6))
+    np.testing.assert_allclose(few.sum(axis=1), 1)
+    assert few.min() == pytest.approx(1 / (5 * 5))
+    np.testing.assert_allclose(many, T, atol=1e-6)
+    assert (many > 0).all()
+    np.testing.assert_allclose(transition.doubted(np.eye(5), np.zeros(5)), 0.2)  # of no rows: nothing
+
+
+def test_a_class_is_mostly_given_its_own_label_unless_another_is_given_oftener():
+    T = np.array([[0.3, 0.6, 0.1], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
+    assert transition.mostly(T).tolist() == [1, 1, 2]

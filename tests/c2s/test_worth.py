@@ -20,6 +20,20 @@ def appraised(predicted, y, T, against=()):
     return worth.appraise(predicted, y, T, bounds=None, against=against, rng=np.random.default_rng(0))
 
 
+def test_an_accuracy_that_gold_rows_refute_is_withheld():
+    _, y, predicted, T = labelled(rows=2000)
+    known = appraised(predicted, y, T)
+    assert known.clean is not None
+    gold = np.where(
+        np.arange(2000) < 100, (predicted + 1) % 5, -1
+    )  # the classifier is wrong about each of them
+    told = worth.counted(known, predicted, gold)
+    assert told.clean is None
+    assert "on the gold rows it is 0.0%" in told.withheld[-1]
+    right = worth.counted(known, predicted, np.where(np.arange(2000) < 100, predicted, -1))
+    assert right.clean == known.clean
+
+
 def test_under_class_conditional_noise_the_interval_holds_the_clean_accuracy():
     held = []
     for seed in range(40):
@@ -61,21 +75,21 @@ def test_a_matrix_that_may_as_well_be_singular_is_withheld(monkeypatch):
 def test_gold_rows_count_and_say_how_many_more_would_halve_the_interval():
     clean, y, predicted, T = labelled()
     gold = np.where(np.arange(len(clean)) < 100, clean, -1)
-    found = worth.counted(appraised(predicted, y, T), predicted, gold, most=len(y))
+    found = worth.counted(appraised(predicted, y, T), predicted, gold)
     assert found.gold.rows == 100
     assert found.gold.value == (predicted == clean)[:100].mean()
     wide = found.gold.high - found.gold.low
     rows = found.gold.rows + found.more_gold
     more = worth.share(round(found.gold.value * rows), rows)
     assert (more.high - more.low) == pytest.approx(wide / 2, rel=0.1)
-    assert worth.counted(found, predicted, np.full(len(y), -1), most=len(y)) == found
+    assert worth.counted(found, predicted, np.full(len(y), -1)) == found
 
 
 def test_rows_that_the_dataset_has_not_are_not_asked_for():
     clean, y, predicted, T = labelled(rows=500)
     gold = np.where(np.arange(500) < 100, clean, -1)
     enough, few, none = (
-        worth.counted(appraised(predicted, y, T), predicted, gold, most=most) for most in (400, 225, 100)
+        worth.counted(appraised(predicted, y, T), predicted[:held], gold[:held]) for held in (400, 225, 100)
     )
     assert (enough.more_gold, enough.gold_words) == (300, None)
     assert few.more_gold is None
@@ -119,3 +133,19 @@ def test_labels_made_by_a_rule_are_found_out():
 def test_the_ceiling_is_the_largest_share_of_each_class():
     assert dependence.ceiling(noise.symmetric(4, 0.25), np.full(4, 0.25)) == pytest.approx(0.75)
     assert dependence.ceiling(np.array([[0.3, 0.7], [0.0, 1.0]]), np.array([0.5, 0.5])) == pytest.approx(0.85)
+
+
+def test_a_handful_of_rows_that_all_agree_is_no_certainty():
+    six = np.arange(6) % 2
+    found = appraised(six, six, np.eye(2))
+    assert found.clean.value == 1
+    assert found.clean.low == pytest.approx(found.agreement.low)
+    assert found.clean.low < 0.65
+
+
+def test_a_ceiling_that_was_counted_from_few_rows_is_not_certain_either():
+    T, y = noise.symmetric(4, 0.4), np.repeat(np.arange(4), 100)
+    P = np.full((400, 4), 0.1)
+    P[np.arange(400), np.where(np.arange(400) % 1000 < 258, y, (y + 1) % 4)] = 0.7  # agrees with 64.5 %
+    assert not dependence.examine(P, y, T).found
+    assert dependence.examine(np.tile(P, (4, 1)), np.tile(y, 4), T).found
