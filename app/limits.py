@@ -78,11 +78,17 @@ def request_id_of(scope: Scope) -> str:
     return given if given and REQUEST_ID.fullmatch(given) else new_request_id()
 
 
+def note(scope: Scope, error: errors.ServiceError) -> None:
+    """Leave the code of a refusal for the one line that tells of the request."""
+    scope.setdefault("state", {})["code"] = error.code
+
+
 async def busy(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers in the application's place when too many requests are under way."""
     error = errors.Unavailable("too many requests are under way")
     request_id = request_id_of(scope)
     scope.setdefault("state", {})["request_id"] = request_id
+    note(scope, error)
     body = problem(error, request_id=request_id)
     retry = (b"retry-after", b"%d" % (error.retry_after or 1))
     headers = [*problem_headers(body, request_id), retry, (b"connection", b"close")]
@@ -219,6 +225,7 @@ class Exchange:
 
     async def refuse(self, error: errors.ServiceError) -> None:
         self.refused = True
+        note(self.scope, error)
         body = problem(error, request_id=self.request_id)
         headers = problem_headers(body, self.request_id)
         if speaks_oip(self.scope["path"]):

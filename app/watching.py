@@ -23,7 +23,7 @@ def tell(facts: dict[str, Any]) -> None:
 
 
 class Watched:
-    """Says method, route, status and seconds; never a path, a query or a body."""
+    """Says method, route, status, seconds and the code of a refusal; never a path, a query or a body."""
 
     def __init__(self, app: ASGIApp, tell: Tell = tell) -> None:
         self._app, self._tell = app, tell
@@ -51,13 +51,16 @@ class Watched:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         method, route = scope["method"], route_of(scope)
         metrics.request(method, route, status, seconds)
+        state = scope.get("state", {})
         facts = {
             "method": method,
             "route": route,
             "status": status,
             "seconds": round(seconds, 6),
-            "request_id": scope.get("state", {}).get("request_id"),
+            "request_id": state.get("request_id"),
         }
+        if "code" in state:  # it was refused: why is part of the same line
+            facts["code"] = state["code"]
         if route in PROBES:
             log.debug("request", **facts)
         else:

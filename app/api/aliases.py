@@ -20,11 +20,12 @@ router = APIRouter(
     tags=["models"],
     responses=problems.documented(),
 )
-TAG = re.compile(r'"([0-9]{1,9})"')
+TAG = re.compile(r'(?<!W/)"([0-9]{1,9})"')
+OTHER = re.compile(r'(?:W/)?"[^"]*"')  # any tag: ours are strong numbers
 Name = Annotated[
     str, Path(min_length=1, max_length=200, description="The name, or the id of any version of it.")
 ]
-Slug = Annotated[str, Path(pattern=f"^{models.ALIAS}$")]
+Slug = Annotated[str, Path(pattern=models.ALIAS_PATTERN)]
 Match = Annotated[
     str | None,
     Header(alias="If-Match", description="The ETag of the alias as you saw it; 412 if it moved meanwhile."),
@@ -97,11 +98,12 @@ def _name(tx: Session, said: str) -> str:
 
 
 def _seen(match: str | None) -> aliases.Seen:
-    """The moves that an If-Match names; a tag that was never ours matches none."""
+    """The moves that an If-Match names; a tag that was never ours matches none, what is no tag is malformed."""
     if match is None or match.strip() == "*":
         return None
-    found = (TAG.fullmatch(part.strip()) for part in match.split(","))
-    return {int(one[1]) for one in found if one is not None}
+    if OTHER.sub("", match).strip(", "):
+        raise errors.BadRequest('If-Match takes an ETag in its double quotes, as it was told: If-Match: "3"')
+    return {int(number) for number in TAG.findall(match)}
 
 
 @router.get(
@@ -165,7 +167,9 @@ def _told(alias: Alias, version: int | None = None) -> dict[str, object]:
     return {"name": alias.name, "alias": alias.alias, "version": version, "move": alias.number}
 
 
-@router.delete("/{alias}", status_code=204, summary="Delete an alias", responses=problems.documented(412))
+@router.delete(
+    "/{alias}", status_code=204, summary="Delete an alias", responses=problems.documented(400, 412)
+)
 def delete(name: Name, alias: Slug, *, request: Request, database: deps.Db, match: Match = None) -> None:
     with database.begin() as tx:
         gone = aliases.remove(tx, _name(tx, name), alias, _seen(match))

@@ -57,7 +57,8 @@ def json(
 ) -> bytes:
     """The whole answer."""
     said = orjson.dumps(predictions(model, probs, wish, given))
-    return _head(found.id, found.name, found.version, model.classes) + said + b"}"
+    tail = b"}" if given is None else b',"audited_as":"%b"}' % model.audits.encode()
+    return _head(found.id, found.name, found.version, model.classes) + said + tail
 
 
 @functools.lru_cache(256)

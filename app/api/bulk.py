@@ -71,7 +71,8 @@ async def _wish(
     format: Annotated[Format | None, Query(description=FOR_FILES)] = None,  # noqa: A002 - the API's word
 ) -> dict[str, Any]:
     given = outputs.split(",") if outputs is not None else None
-    return {"model": model, "outputs": given, "top_k": top_k, "format": format}
+    wish = {"model": model, "outputs": given, "top_k": top_k, "format": format}
+    return {name: value for name, value in wish.items() if value is not None}
 
 
 @router.post(
@@ -131,9 +132,7 @@ def _asked(kind: type[Any], value: Any, *, parameters: bool = False) -> Any:
     try:
         return kind.model_validate(value)
     except ValidationError as exc:
-        place = "query" if parameters else problems.BODY
-        found = exc.errors(include_url=False, include_input=False)
-        raise problems.invalid([{**fault, "loc": (place, *fault["loc"])} for fault in found], value) from exc
+        raise problems.refused(exc, value, "query" if parameters else problems.BODY) from exc
 
 
 def _unused(name: str) -> errors.Invalid:

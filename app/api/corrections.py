@@ -52,7 +52,8 @@ def corrected(
     """What people settled counts, else the thresholds do.
 
     A person's last word comes first (`decision` is then `reviewed`, `confidence` 1), here or in the review that the
-    dataset was made from, then a gold label of the dataset (`gold`, 1).
+    dataset was made from, then a gold label of the dataset (`gold`, 1). Classes that the job merged are one: a label
+    that stays in its merged class stands as it came, and a row that moves into one gets its first name.
     """
     form = format or downloads.wanted(accept)
     path = issues.labels_of(database, store, job_id)
@@ -77,7 +78,8 @@ def _tables(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names, words = pa.array(found.classes), pa.array(reviews.WORDS)
+    names, words = found.naming, pa.array(reviews.WORDS)
+    every, came = pa.array(names.every), pa.array(names.came)
     with found:
         for part in found.verdicts(decided, **vars(thresholds)):
             judged = part.judged
@@ -87,11 +89,11 @@ def _tables(
             made = pa.table(
                 {
                     "id": part.table["id"],
-                    "given": names.take(pa.array(part.given)),
-                    "corrected": names.take(pa.array(part.label)),
+                    "given": came.take(pa.array(part.came)),
+                    "corrected": every.take(pa.array(names.among(part.label, part.came))),
                     "confidence": sure,
                     "decision": words.take(pa.array(part.told)),
-                    "suggested": names.take(pa.array(judged.suggested)),
+                    "suggested": every.take(pa.array(names.among(judged.suggested, part.came))),
                     "probability": judged.probability,
                 }
             )
@@ -141,7 +143,10 @@ def create(
     store: deps.Files,
     key: deps.Key = None,
 ) -> datasets.DatasetOut:
-    """The dataset of the job stays as it is; the new one names it as `parent_id` and the job as `job_id`."""
+    """The dataset of the job stays as it is; the new one names it as `parent_id` and the job as `job_id`.
+
+    Classes that the job merged are one, under the first name of their group; its report's `notes` say which.
+    """
     request = receipts.digest(f"POST /jobs/{job_id}/corrected-dataset", body.model_dump_json())
     made = posts.replayed(database, key, request)
     if made is None:

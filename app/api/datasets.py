@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.api import deps, problems, strict, uploads
-from app.core import audit, datasets, errors, quotas
+from app.core import audit, datasets, decisions, errors, quotas
 from app.core.db import Database
 from app.core.tables import Dataset, Intake
 from app.intake.options import Format, Name, Options
@@ -164,8 +164,17 @@ def _refusal(error: dict[str, Any]) -> dict[str, Any]:
     summary="Delete a dataset that no job needs any more",
     responses=problems.documented(409),
 )
-def delete(dataset_id: deps.DatasetId, database: deps.Db, spare: deps.Spare, store: deps.Files) -> None:
+def delete(
+    dataset_id: deps.DatasetId,
+    *,
+    database: deps.Db,
+    spare: deps.Spare,
+    store: deps.Files,
+    force: deps.Force = False,
+) -> None:
     def remove(tx: Session) -> None:
+        if not force:
+            decisions.hold_dataset(tx, dataset_id)
         datasets.remove(tx, dataset_id)
         audit.note(tx, database.caller, "dataset.delete", dataset_id)
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app.api import deps, issues, posts, problems, strict
 from app.core import audit, decisions, errors, receipts
 from app.core.decisions import Choice
-from c2s import reviews
+from c2s import naming, reviews
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
@@ -151,7 +151,7 @@ def index(
     store: deps.Files,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
     after: Annotated[
-        str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the page before")
+        str | None, Query(pattern=deps.RANK, description="`next_cursor` of the page before")
     ] = None,
 ) -> Decisions:
     path = issues.labels_of(database, store, job_id)
@@ -160,13 +160,13 @@ def index(
         shown = made[:limit]
         rows = found.issues(np.array([one.row for one in shown], dtype=np.intp))
         data = [
-            _out(row, issues.said(one, found.classes), found.classes)
+            _out(row, issues.said(one, row, found.naming), found.naming)
             for one, row in zip(shown, rows, strict=True)
         ]
     more = len(made) > limit
     return Decisions(data=data, has_more=more, next_cursor=str(data[-1].row) if more else None)
 
 
-def _out(row: reviews.Issue, said: issues.Said | None, classes: tuple[str, ...]) -> DecisionOut:
-    known = {"row": row.row, "id": row.id, "given": classes[row.given], "suggested": classes[row.suggested]}
+def _out(row: reviews.Issue, said: issues.Said | None, names: naming.Naming) -> DecisionOut:
+    known: dict[str, Any] = {"row": row.row, "id": row.id, **issues.named(row, names)}
     return DecisionOut.model_validate(known | (said.model_dump() if said else {}))

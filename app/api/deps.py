@@ -87,9 +87,15 @@ Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", description="The same request with the same key is done once, for 24 h."),
 ]
+Force = Annotated[
+    bool,
+    Query(description="also if labels were decided on and no dataset was made of that, which is lost then"),
+]
 Known = Annotated[
     str | None, Header(alias="If-None-Match", description="An ETag; 304 while it is still the current one.")
 ]
+AFTER, RANK = r"^[a-z0-9_]{1,40}$", r"^[0-9]{1,9}$"  # cursors: ids, and ranks of issues
+NO_CURSOR = "is not a next_cursor of this list"
 
 
 def rfc3339(seconds: object) -> object:
@@ -151,7 +157,7 @@ class Cursor:
     limit: Annotated[int, Query(ge=1, le=100)] = 20
     after: Annotated[
         str | None,
-        Query(max_length=40, pattern=r"^[a-z0-9_]+$", description="`next_cursor` of the page before"),
+        Query(pattern=AFTER, description="`next_cursor` of the page before"),
     ] = None
 
     def rows(self, tx: Session, chosen: Select[T], table: type[T]) -> tuple[Sequence[T], bool]:
@@ -164,7 +170,7 @@ class Cursor:
     def checked(self, table: str) -> str | None:
         """The cursor, if it can be one of this list."""
         if self.after is not None and not re.fullmatch(CURSORS[table], self.after):
-            fault = {"pointer": "?after", "code": "invalid", "detail": "not a next_cursor of this list"}
+            fault = {"parameter": "after", "code": "string_pattern_mismatch", "detail": NO_CURSOR}
             raise errors.Invalid("the cursor is not one of this list", errors=[fault])
         return self.after
 

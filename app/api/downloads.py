@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from app.api import problems
+from app.api import acceptance, problems
 from c2s import cells
 
 if TYPE_CHECKING:  # the API starts without Arrow
@@ -24,7 +24,7 @@ TYPES: dict[Form, str] = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-OTHER_NAMES: dict[str, Form] = {"*/*": "csv", "": "csv", "text/*": "csv", "application/jsonl": "jsonl"}
+OTHER_NAMES: dict[str, Form] = {"application/jsonl": "jsonl"}
 CLASSES, TOP = b"c2s.classes", b"c2s.top"  # of a schema's metadata, as the worker writes it
 PIECE = 2**20  # bytes
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
@@ -39,10 +39,9 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
 def wanted(accept: str) -> Form:
     """The form that a client likes best."""
     known = {kind: form for form, kind in TYPES.items()} | OTHER_NAMES
-    for part in accept.split(","):
-        if (form := known.get(part.partition(";")[0].strip().lower())) is not None:
-            return form
-    raise problems.NotAcceptable(f"the rows come as {', '.join(TYPES.values())}")
+    if (form := acceptance.best(accept, known)) is None:
+        raise problems.NotAcceptable(f"the rows come as {', '.join(TYPES.values())}")
+    return form
 
 
 def stream(path: Path, form: Form) -> Iterator[bytes]:

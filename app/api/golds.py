@@ -1,17 +1,18 @@
 """Which rows of a job to look at next, and what the true labels found there say of its classifier."""
 
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 import numpy as np
+import orjson
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api import deps, issues, problems, strict
+from app.api import deps, issues, problems, reports, strict
 from app.core import errors
 from app.core.db import Database
 from app.core.storage import Store
-from c2s import gold, reviews
+from c2s import gold, held, naming, pooling, reviews, worth
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
@@ -33,7 +34,7 @@ class Asked(deps.Out):
 class Golds(deps.Out):
     """Rows in the order in which to look at them; of a longer list these are the first."""
 
-    held: int  # rows that the classifier has not seen, from which these are drawn
+    held: int  # rows that the classifier has not seen and nobody knows, from which these are drawn
     data: list[Asked]
 
 
@@ -43,10 +44,18 @@ class GoldIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     labels: dict[Name, Name] = Field(min_length=1, max_length=MOST)
+    random_gold: bool = Field(
+        False,
+        description="the dataset's gold rows were drawn at random from all its rows, so count them alike",
+    )
 
 
 class Accuracy(deps.Out):
-    """Accuracy on clean labels with its 95 % interval."""
+    """Accuracy on clean labels with its 95 % interval: of these rows and of the dataset's gold ones, each once.
+
+    Unless they are said to be drawn at random, gold rows count for the share of all rows that they are: then the
+    figure is right however they were chosen.
+    """
 
     value: float
     low: float
@@ -56,6 +65,10 @@ class Accuracy(deps.Out):
         int | None
     )  # further rows, drawn alike, that would halve the interval; null: there are not so many
     gold_words: str | None  # what can be had then
+    asked: reports.Share  # by these rows alone: of all that are not gold
+    marked: reports.Share | None  # by the dataset's gold rows alone, as the report has it
+    pooled: pooling.How | None  # how the two are one figure; null: there are no gold rows
+    words: str | None  # the same in words
 
 
 @router.get(
@@ -72,56 +85,87 @@ def show(
     rows: Annotated[int, Query(ge=1, le=MOST)] = 50,
     known: deps.Known = None,
 ) -> Response:
-    classes, held, design = _held(database, store, job_id)
+    asked = Asking.of(database, store, job_id)
+    classes, rest, design = asked.names.classes, asked.rest, asked.design
     sizes = np.bincount(design.stratum)
     data = [
         Asked(
-            id=held.ids[row],
-            given=classes[held.given[row]],
-            predicted=classes[held.predicted[row]],
-            probability=float(held.probability[row]),
+            id=rest.ids[row],
+            given=asked.names.came[rest.given[row]],
+            predicted=classes[rest.predicted[row]],
+            probability=float(rest.probability[row]),
             reason=f"One of {sizes[design.stratum[row]]} rows held out that the classifier is about as sure of.",
         )
         for row in design.order[:rows].tolist()
     ]
-    return deps.unchanging(Golds(held=len(held.ids), data=data).model_dump_json().encode(), known)
+    return deps.unchanging(Golds(held=len(rest.ids), data=data).model_dump_json().encode(), known)
 
 
 @router.post("/{job_id}/gold", summary="The classifier's accuracy by true labels of these rows")
 def count(job_id: deps.JobId, body: GoldIn, database: deps.Db, store: deps.Files) -> Accuracy:
-    classes, held, design = _held(database, store, job_id)
-    places = {name: place for place, name in enumerate(held.ids)}
+    asked = Asking.of(database, store, job_id)
+    known, design = asked.names.places, asked.design
+    places = {name: place for place, name in enumerate(asked.rest.ids)}
     for name, label in body.labels.items():
+        if name in asked.known:
+            raise _wrong(f"row {name[:100]!r} is gold already: the report counts it", name)
         if name not in places:
-            raise _wrong("no row of this id was held out")
-        if label not in classes:
-            raise _wrong(f"a true label is {label[:100]!r}, which is no class of the dataset")
+            raise _wrong(f"no row {name[:100]!r} was held out", name)
+        if label not in known:
+            raise _wrong(f"a true label is {label[:100]!r}, which is no class of the dataset", name)
     rows = np.array([places[name] for name in body.labels], np.int64)
-    true = np.array([classes.index(label) for label in body.labels.values()])
-    found = gold.estimate(design, rows, held.predicted[rows] == true)
+    true = np.array([known[label] for label in body.labels.values()])
+    found = gold.estimate(design, rows, asked.rest.predicted[rows] == true)
     if found is None:
         raise _wrong(f"look at the first {len(design.shares)} rows of the list at least")
+    return _accuracy(found, asked, random=body.random_gold)
+
+
+def _accuracy(found: gold.Counted, asked: "Asking", *, random: bool) -> Accuracy:
+    """One figure of the rows that were looked at and of the gold ones."""
+    alone = reports.Share(value=found.value, low=found.low, high=found.high, rows=found.rows)
+    told = worth.Share(found.value, found.low, found.high, found.rows)
+    more, further, how, words = found.more, found.words, None, None
+    if asked.marked is not None:
+        left = len(asked.rest.ids) - found.rows
+        one = pooling.pool(found, asked.marked, random=random, left=left)
+        told, more, further, how, words = one.found, one.more, one.further, one.how, one.words
     return Accuracy(
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        rows=found.rows,
-        more_gold=found.more,
-        gold_words=found.words,
+        **told._asdict(),
+        more_gold=more,
+        gold_words=further,
+        asked=alone,
+        marked=None if asked.marked is None else reports.Share(**asked.marked.found._asdict()),
+        pooled=how,
+        words=words,
     )
 
 
-def _held(database: Database, store: Store, job_id: str) -> tuple[tuple[str, ...], reviews.Held, gold.Design]:
-    """The classes, the rows held out and the order in which they are asked for: the same at every request."""
-    path = issues.labels_of(database, store, job_id)
-    if not (there := path.with_name(reviews.HELD)).is_file():
-        raise errors.NotFound("the job ended before rows held out were told", code="not_estimated")
-    with reviews.Reviews(path) as judged:
-        classes = judged.classes
-    held = reviews.load_held(Path(there))
-    return classes, held, gold.design(held.probability, seed=0)
+@dataclass(frozen=True)
+class Asking:
+    """The rows that may be asked for and their order, the same at every request; gold ones are known already."""
+
+    names: naming.Naming
+    rest: held.Held  # held out, and not gold
+    known: set[str]  # gold
+    design: gold.Design
+    marked: pooling.Marked | None  # what the gold rows held out tell
+
+    @classmethod
+    def of(cls, database: Database, store: Store, job_id: str) -> Self:
+        """Those of a job that has ended."""
+        path = issues.labels_of(database, store, job_id)
+        if not (there := path.with_name(held.FILE)).is_file():
+            raise errors.NotFound("the job ended before rows held out were told", code="not_estimated")
+        with reviews.Reviews(path) as judged:
+            names, known, rows = judged.naming, judged.gold(), judged.rows
+        rest = held.load(there).without(known)
+        told = orjson.loads(path.with_name(reviews.REPORT).read_bytes())["worth"]["gold"]
+        marked = pooling.Marked(worth.Share(**told), len(known) / rows) if told and known else None
+        return cls(names, rest, known, gold.design(rest.probability, seed=0), marked)
 
 
-def _wrong(detail: str) -> errors.Invalid:
-    fault = {"pointer": "/labels", "code": "invalid", "detail": detail}
+def _wrong(detail: str, *row: str) -> errors.Invalid:
+    where = problems.pointer(["labels", *row])[: problems.LONGEST_POINTER]
+    fault = {"pointer": where, "code": "invalid", "detail": detail}
     return errors.Invalid("the true labels cannot be counted", errors=[fault])

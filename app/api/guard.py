@@ -5,7 +5,6 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-import structlog
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,7 +18,6 @@ OPEN = scopes.OPEN  # probes carry no key
 COOKIE = admission.COOKIE
 HOST = re.compile(r"(\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(:[0-9]{0,5})?")
 
-log = structlog.get_logger()
 Greeting = Callable[[HTTPConnection, errors.ServiceError], Response | None]
 
 
@@ -61,7 +59,8 @@ class Guard:
         except Exception as exc:
             error = problems.of(exc)
             if not isinstance(exc, errors.ServiceError):
-                log.error("request_failed", code=error.code, path=scope["path"], exc_info=exc)
+                problems.complain(scope, exc, error)
+            limits.note(scope, error)
             if exchange.started:
                 raise
             answer = self._greet(HTTPConnection(scope), error)

@@ -10,7 +10,7 @@ from app.core import decisions, errors, jobs
 from app.core.db import Database
 from app.core.storage import Store
 from app.core.tables import Decision, State
-from c2s import reviews
+from c2s import naming, reviews
 from c2s.issues import SETTLED
 
 router = APIRouter(
@@ -45,8 +45,9 @@ class Issues(deps.Out):
     """A part of the list, most suspicious first."""
 
     data: list[Issue]
-    total: int  # rows of this given and suggested label, decided or not
-    decided: int  # of them
+    total: int  # rows that all the filters select, on this page or not
+    decided: int  # rows of this given and suggested label that people decided on, whatever `decided` asks for
+    undecided: int  # and those that nobody has
     has_more: bool
     next_cursor: str | None
 
@@ -69,53 +70,70 @@ def index(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
     after: Annotated[
-        str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the page before")
+        str | None, Query(pattern=deps.RANK, description="`next_cursor` of the page before")
     ] = None,
     known: deps.Known = None,
 ) -> Response:
     path, rank = labels_of(database, store, job_id), -1 if after is None else int(after)
     with database.read() as tx, reviews.Reviews(path) as found:
-        pair = reviews.Pair(_place(found, "given", given), _place(found, "suggested", suggested))
+        pair = _pair(found, given, suggested)
         made = decisions.of(tx, job_id)
         page = found.page(pair, after=rank, limit=limit + 1, decided=made, only=decided)
         said = decisions.on(tx, job_id, [issue.row for issue in page.issues])
-        shown = [_issue(issue, found.classes, said.get(issue.row)) for issue in page.issues[:limit]]
+        shown = [_issue(issue, found.naming, said.get(issue.row)) for issue in page.issues[:limit]]
     more = len(page.issues) > limit
     answer = Issues(
         data=shown,
-        total=page.total,
+        total=_total(page, decided),
         decided=page.decided,
+        undecided=page.undecided,
         has_more=more,
         next_cursor=str(shown[-1].rank) if more else None,
     )
     return deps.unchanging(answer.model_dump_json().encode(), known)
 
 
-def _issue(issue: reviews.Issue, classes: tuple[str, ...], decision: Decision | None) -> Issue:
-    names = {"given": classes[issue.given], "suggested": classes[issue.suggested]}
-    more = {"gold": SETTLED[issue.settled] == "gold", "decision": said(decision, classes)}
-    return Issue.model_validate(issue._asdict() | names | more)
+def _total(page: reviews.Listed, decided: bool | None) -> int:
+    if decided is None:
+        return page.decided + page.undecided
+    return page.decided if decided else page.undecided
 
 
-def said(decision: Decision | None, classes: tuple[str, ...]) -> Said | None:
+def _issue(issue: reviews.Issue, names: naming.Naming, decision: Decision | None) -> Issue:
+    more = {"gold": SETTLED[issue.settled] == "gold", "decision": said(decision, issue, names)}
+    return Issue.model_validate(issue._asdict() | named(issue, names) | more)
+
+
+def named(issue: reviews.Issue, names: naming.Naming) -> dict[str, str]:
+    """The labels of a row as they are told: the given one as it came, whatever the job merged."""
+    return {"given": names.came[issue.came], "suggested": names.told(issue.suggested, issue.came)}
+
+
+def said(decision: Decision | None, issue: reviews.Issue, names: naming.Naming) -> Said | None:
     """A decision as it is told."""
     if decision is None:
         return None
     return Said(
         decision=decision.decision,
-        label=classes[decision.label],
+        label=names.told(decision.label, issue.came),
         decided_by=decision.decided_by,
         decided_at=decision.decided_at,
     )
 
 
-def _place(found: reviews.Reviews, parameter: str, name: str | None) -> int | None:
+def _pair(found: reviews.Reviews, given: str | None, suggested: str | None) -> reviews.Pair:
+    """A given label is meant as it came, a suggested one as the class that it was merged into."""
+    came = {name: place for place, name in enumerate(found.naming.came)}
+    return reviews.Pair(_place(came, "given", given), _place(found.naming.places, "suggested", suggested))
+
+
+def _place(known: dict[str, int], parameter: str, name: str | None) -> int | None:
     if name is None:
         return None
-    if name not in found.classes:
+    if name not in known:
         fault = {"parameter": parameter, "code": "invalid", "detail": "no class of the dataset has this name"}
         raise errors.Invalid("there is no such class", errors=[fault])
-    return found.classes.index(name)
+    return known[name]
 
 
 def labels_of(database: Database, store: Store, job_id: str) -> Path:

@@ -41,7 +41,7 @@ def answer(
 async def _answers(
     request: Request, model: Loaded, wish: answers.Wish, compute: Compute
 ) -> AsyncIterator[bytes]:
-    number = 0
+    number = 1  # as editors and every other answer count lines
     async for some in _batches(request):
         yield await _some(request, model, wish, compute, some, number)
         number += len(some)
@@ -64,7 +64,10 @@ async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
 async def _some(
     request: Request, model: Loaded, wish: answers.Wish, compute: Compute, some: list[bytes], first: int
 ) -> bytes:
-    read = _rows(model, [_value(line) for line in some])
+    filled = [
+        (number, line) for number, line in enumerate(some, first) if line.strip() or len(line) > LONGEST
+    ]
+    read = _rows(model, [_value(line) for _, line in filled])
     asked = [found for found in read if not isinstance(found, errors.ServiceError)]
     said: list[Any] = []
     if asked:
@@ -81,7 +84,7 @@ async def _some(
             return b""
     order = iter(said)
     found = [one if isinstance(one, errors.ServiceError) else next(order) for one in read]
-    return b"".join(_line(one, first + place) for place, one in enumerate(found))
+    return b"".join(_line(one, number) for (number, _), one in zip(filled, found, strict=True))
 
 
 def _value(line: bytes) -> Any:
@@ -89,7 +92,9 @@ def _value(line: bytes) -> Any:
     try:
         if len(line) > LONGEST:
             return errors.TooLarge(f"a line may have at most {LONGEST} bytes")
-        return strict.parse(line)
+        return strict.parse(line, endless=True)
+    except errors.BadRequest:
+        return errors.BadRequest("the line is not JSON in UTF-8, or is nested too deeply")
     except errors.ServiceError as exc:
         return exc
 

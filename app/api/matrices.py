@@ -1,5 +1,7 @@
 """What a transition matrix says about labels, in words and numbers that answers share."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from app.api import deps
@@ -45,11 +47,11 @@ class Advice(deps.Out):
     reason: str
 
 
-def about(T_c: transition.Matrix, priors: transition.Vector) -> Noise:  # noqa: N803
-    """What a matrix means under clean priors."""
+def about(T_c: transition.Matrix, priors: transition.Vector, classes: Sequence[str]) -> Noise:  # noqa: N803
+    """What a matrix of these classes means under clean priors."""
     T_s = transition.similarity_from_class(T_c, priors)  # noqa: N806
     rates = transition.noise_rates(T_c, priors)
-    learnt = transition.learnability(T_c, priors)
+    learnt = transition.learnability(T_c, priors, classes)
     return Noise(
         noise_rate=Rates(class_=rates.class_, similarity=rates.similarity),
         similarity=Similarity(t00=T_s[0, 0], t01=T_s[0, 1], t10=T_s[1, 0], t11=T_s[1, 1]),

@@ -190,16 +190,14 @@ def delete(
     database: deps.Db,
     spare: deps.Spare,
     store: deps.Files,
-    force: Annotated[
-        bool, Query(description="also if labels of its job were decided on and no dataset was made of that")
-    ] = False,
+    force: deps.Force = False,
 ) -> None:
     """The job's judged labels go with it: /issues, /decisions and /corrected of the job are 404 then."""
 
     def remove(tx: Session) -> Model:
         model = models.remove(tx, model_id)
         if not force:
-            decisions.spare(tx, model.job_id)
+            decisions.hold_model(tx, model.job_id)
         audit.note(tx, database.caller, "model.delete", model_id, name=model.name, version=model.version)
         return model
 

@@ -119,7 +119,7 @@ def found(job: Job, parent: Dataset, judged: Path, decided: reviews.Decided, wan
     counts = np.zeros(len(left), dtype=np.int64)
     threshold = NEVER if wanted.correct_at is None else wanted.correct_at
     with reviews.Reviews(judged) as every:
-        for part in every.verdicts(decided, correct_at=threshold):
+        for part in every.verdicts(decided, correct_at=threshold, ids=False):
             touched = np.flatnonzero(part.by_people | (part.label != part.given))
             changed += int((part.label != part.given).sum())
             rows.append(touched + part.start)

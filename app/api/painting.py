@@ -1,12 +1,11 @@
 """Drawings as PNG, painted by Pillow: no browser, nothing from elsewhere."""
 
-import functools
 import io
 
 import PIL.Image
 import PIL.ImageDraw
-import PIL.ImageFont
 
+from app.api import lettering
 from c2s.drawings import Box, Drawing, Line, Text
 
 SCALE = 2  # pixels a unit: sharp on screens of today
@@ -28,9 +27,8 @@ def png(drawing: Drawing) -> bytes:
             _turned(image, shape)
         else:
             place = (shape.x * SCALE, shape.y * SCALE)
-            brush.text(
-                place, _plain(shape.text), shape.colour, _font(shape.size), anchor=ANCHORS[shape.anchor]
-            )
+            text, font = _lettered(shape)
+            brush.text(place, text, shape.colour, font, anchor=ANCHORS[shape.anchor])
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
     return file.getvalue()
@@ -38,7 +36,7 @@ def png(drawing: Drawing) -> bytes:
 
 def _turned(image: PIL.Image.Image, shape: Text) -> None:
     """A text that runs upwards from its place, or is centred on it."""
-    font, text = _font(shape.size), _plain(shape.text)
+    text, font = _lettered(shape)
     left, top, right, bottom = font.getbbox(text, anchor="ls")
     stamp = PIL.Image.new("L", (int(right - left) + 2, int(bottom - top) + 2), 0)
     PIL.ImageDraw.Draw(stamp).text((-left, -top), text, 255, font, anchor="ls")
@@ -48,10 +46,6 @@ def _turned(image: PIL.Image.Image, shape: Text) -> None:
     image.paste(PIL.Image.new("RGB", stamp.size, shape.colour), (x, y), stamp)
 
 
-def _plain(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-
-
-@functools.cache
-def _font(size: float) -> PIL.ImageFont.FreeTypeFont | PIL.ImageFont.ImageFont:
-    return PIL.ImageFont.load_default(size * SCALE)
+def _lettered(shape: Text) -> tuple[str, lettering.Font]:
+    plain = "".join(sign if sign.isprintable() else "\ufffd" for sign in shape.text)
+    return lettering.lettered(plain, shape.instead, shape.size * SCALE)

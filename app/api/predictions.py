@@ -7,7 +7,7 @@ schema, would cost more than the prediction. What it takes and gives is document
 import functools
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
@@ -61,13 +61,18 @@ class Prediction(deps.Out):
 
 
 class PredictOut(deps.Out):
-    """The version that answered, and what it says."""
+    """The version that answered, and what it says.
+
+    Labels are audited by the matrix of labels as they came (`audited_as` is `given`), also by a model that was trained
+    on labels put right; `corrected`: it was, and knows no other matrix, so it finds fewer wrong labels than there are.
+    """
 
     model: str
     name: str
     version: int
     classes: list[str]
     predictions: list[Prediction]
+    audited_as: Literal["given", "corrected"] | None = None  # with labels alone
 
 
 class Plain(Response):
@@ -138,7 +143,7 @@ async def predict(request: Request) -> Response:
         read, size = (_array, len(raw)) if kind == NPY else (_image, _unpacked(raw))
         rows = read(model, raw) if size <= LONG else await beside(size, request, read, model, raw)
     else:
-        strict.check_json(request)
+        strict.check_json(request, NDJSON, NPY, *IMAGES)
         asked = await beside(len(raw), request, questions.asked, raw)
         wish = answers.Wish.of(asked.top_k, asked.outputs)
         found, model = await lookup.model(scope, asked.model)

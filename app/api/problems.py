@@ -3,7 +3,7 @@
 The class of an error decides its status and title; what happened this time is `detail`, where it happened is `errors`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -12,16 +12,18 @@ import sqlalchemy.exc
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 import c2s.errors
 from app import limits
-from app.api import codes
+from app.api import codes, rules
 from app.core import db, errors, incoming
+from c2s import faults
 
 MEDIA_TYPE = "application/problem+json"
-MOST_FAULTS, LONGEST_POINTER = 50, 400
+MOST_FAULTS, LONGEST_POINTER, LONGEST_CAUSE = 50, 400, 400
 BODY, PATH = "body", "path"
 CHALLENGE = 'Bearer realm="c2s"'
 FORESEEN = (errors.ServiceError, c2s.errors.C2SError, sqlalchemy.exc.SQLAlchemyError)
@@ -157,43 +159,41 @@ def _faulty(exc: Exception, code: str, pointer: str) -> errors.Invalid:
 
 def invalid(found: Iterable[Mapping[str, Any]], body: object = None) -> errors.ServiceError:
     """What pydantic found wrong with a request, without the input that it quotes."""
-    faults = list(found)
-    if faults and all(fault["loc"][:1] == (PATH,) for fault in faults):
+    told = [{**rules.worded(fault), "loc": fault["loc"] or (BODY,)} for fault in found]
+    if told and all(fault["loc"][0] == PATH and not rules.has(fault) for fault in told):
         return errors.NotFound("there is no such resource")  # an id that cannot be one
-    told = [_told(fault, body) for fault in faults[:MOST_FAULTS]]
-    return errors.Invalid(f"{len(faults)} fault{'s' * (len(faults) != 1)} in the request", errors=told)
+    said = faults.read(told, _sent(told, body))
+    count = f"{len(said)} fault{'s' * (len(said) != 1)} in the request"
+    return errors.Invalid(count, errors=[_told(fault) for fault in said[:MOST_FAULTS]])
 
 
-def _told(fault: Mapping[str, Any], body: object) -> dict[str, Any]:
-    where, *place = fault["loc"] or (BODY,)
-    match fault["type"]:
-        case "extra_forbidden":
-            detail = "there is no such field"
-        case "union_tag_invalid":
-            detail = f"must be one of {fault['ctx']['expected_tags']}"
-        case "union_tag_not_found":
-            detail = "must have a name"
-        case _:
-            detail = fault["msg"]
-    said = {"code": fault["type"], "detail": detail}
+def refused(exc: ValidationError, value: object, where: str = BODY) -> errors.ServiceError:
+    """The same of a value that a handler reads itself."""
+    found = exc.errors(include_url=False)
+    return invalid([{**fault, "loc": (where, *fault["loc"])} for fault in found], value)
+
+
+def _sent(found: Iterable[Mapping[str, Any]], body: object) -> dict[str, Any]:
+    """What was sent, by the places that the framework names: the body, and the parameters that are at fault."""
+    sent: dict[str, Any] = {BODY: body}
+    for fault in found:
+        where, *place = fault["loc"]
+        if where != BODY:
+            sent.setdefault(where, {}).update({name: fault.get("input") for name in place[:1]})
+    return sent
+
+
+def _told(fault: faults.Fault) -> dict[str, Any]:
+    where, *place = fault.place
+    said = {"code": fault.code, "detail": fault.detail}
     if where == BODY:
-        return {"pointer": pointer(place, body)[:LONGEST_POINTER], **said}
+        return {"pointer": pointer(place)[:LONGEST_POINTER], **said}
     return {"parameter": str(place[0] if place else where)[:LONGEST_POINTER], **said}
 
 
-def pointer(place: Sequence[object], body: object) -> str:
-    """The JSON pointer of a place as pydantic names it: with the tags of unions, which no body holds, left out."""
-    parts: list[str] = []
-    for number, part in enumerate(place):
-        last = number == len(place) - 1
-        if isinstance(body, Mapping) and (part in body or last):
-            body = body.get(part)
-        elif isinstance(body, list) and isinstance(part, int) and part < len(body):
-            body = body[part]
-        else:
-            continue
-        parts.append(str(part).replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in parts)
+def pointer(place: Iterable[object]) -> str:
+    """The JSON pointer of a place."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
 
 
 def _http(exc: HTTPException) -> errors.ServiceError:
@@ -202,18 +202,29 @@ def _http(exc: HTTPException) -> errors.ServiceError:
 
 
 async def on_error(request: Request, exc: Exception) -> Response:
-    path = request.scope["path"]
+    headers = None
     match exc:
         case RequestValidationError():
-            return answer(invalid(exc.errors(), exc.body), request_id(request), path=path)
+            error = invalid(exc.errors(), exc.body)
         case HTTPException():
-            return answer(_http(exc), request_id(request), exc.headers, path=path)
+            error, headers = _http(exc), exc.headers
         case _:
             error = of(exc)
-    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        trace = None if exc is error and exc.__cause__ is None else exc  # what we said ourselves needs none
-        log.error("request_failed", code=error.code, path=path, exc_info=trace)
-    return answer(error, request_id(request), path=path)
+            complain(request.scope, exc, error)
+    limits.note(request.scope, error)
+    return answer(error, request_id(request), headers, path=request.scope["path"])
+
+
+def complain(scope: Scope, exc: Exception, error: errors.ServiceError) -> None:
+    """Log what is not the caller's fault; a trace is for what nobody foresaw, else its cause is named."""
+    if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return
+    if error.code == errors.ServiceError.code:
+        log.error("request_failed", code=error.code, path=scope["path"], exc_info=exc)
+        return
+    cause = exc.__cause__ if exc is error else exc
+    said = {"cause": f"{type(cause).__name__}: {cause}"[:LONGEST_CAUSE]} if cause else {}
+    log.error("request_failed", code=error.code, path=scope["path"], **said)
 
 
 def install(app: FastAPI) -> None:

@@ -42,14 +42,11 @@ class PredictIn(BaseModel):
 
 def asked(raw: bytes) -> PredictIn:
     """The question in a JSON body."""
-    value = strict.parse(raw)
+    value = strict.parse(raw, endless=True)  # of a table they are missing values
     try:
         return PredictIn.model_validate(value)
     except ValidationError as exc:
-        found = exc.errors(include_url=False, include_input=False)
-        raise problems.invalid(
-            [{**fault, "loc": (problems.BODY, *fault["loc"])} for fault in found], value
-        ) from exc
+        raise problems.refused(exc, value) from exc
 
 
 def rows(model: Interface, raw: Sequence[Any]) -> data.Inputs:
@@ -133,8 +130,7 @@ def labels(model: Interface, given: Sequence[Label], count: int) -> npt.NDArray[
     """The classes that the user's labels name; an unknown one is 422 with a pointer to it."""
     if len(given) != count:
         raise wrong(f"{count} rows need as many labels, not {len(given)}", "/labels", code="invalid")
-    known = {name: place for place, name in enumerate(model.classes)}
-    found = np.array([known.get(str(label), -1) for label in given])
+    found = np.array([model.places.get(str(label), -1) for label in given])
     if (found < 0).any():
         place = int((found < 0).argmax())
         raise wrong("the model knows no such class", f"/labels/{place}", code="invalid")

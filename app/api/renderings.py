@@ -2,17 +2,19 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Literal, TypeVar, assert_never, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from app.api import painting, problems, strict
+from app.api import acceptance, painting, problems, strict
 from c2s import cells, charts, drawings, transition
 
 Form = Literal["json", "csv", "npz", "png", "svg"]
 Picture = Literal["png", "svg"]
+Curves = Literal["json", "png", "svg"]
 Chart = Literal["matrix", "similarity", "pairs"]
 TYPES: dict[Form, str] = {
     "json": strict.JSON,
@@ -21,9 +23,10 @@ TYPES: dict[Form, str] = {
     "png": "image/png",
     "svg": "image/svg+xml",
 }
+FORMS: tuple[Form, ...] = get_args(Form)
 FILES = [kind.partition(";")[0] for form, kind in TYPES.items() if form != "json"]
-ANY: dict[str, Form] = {"*/*": "json", "": "json", "application/*": "json", "text/*": "csv", "image/*": "png"}
 Matrix = npt.NDArray[np.float64]
+F = TypeVar("F", bound=Form)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +46,12 @@ class Table:
         return ("true", "given") if self.orientation == "rows_clean_cols_noisy" else ("given", "true")
 
 
-def wanted(accept: str) -> Form:
+def wanted(accept: str, among: Sequence[F]) -> F:
     """The form that a client likes best."""
-    known = {kind.partition(";")[0]: form for form, kind in TYPES.items()} | ANY
-    for part in accept.split(","):
-        if (form := known.get(part.partition(";")[0].strip().lower())) is not None:
-            return form
-    kinds = ", ".join(kind.partition(";")[0] for kind in TYPES.values())
-    raise problems.NotAcceptable(f"the matrix is one of {kinds}")
+    known = {TYPES[form].partition(";")[0]: form for form in among}
+    if (form := acceptance.best(accept, known)) is None:
+        raise problems.NotAcceptable(f"the answer is one of {', '.join(known)}")
+    return form
 
 
 def render(table: Table, form: Form, chart: Chart = "matrix") -> bytes:

@@ -1,11 +1,10 @@
 """The noise report of a job: what its classifier is worth, and whether noise of the class alone explains its labels."""
 
-from typing import Literal
-
 import orjson
 from fastapi import APIRouter, Response
 
 from app.api import deps, issues, problems, strict
+from app.core import decisions
 from c2s import reviews
 
 router = APIRouter(
@@ -29,8 +28,10 @@ class Worth(deps.Out):
     ceiling: float  # the most that labels as noisy as these let any classifier agree
     clean: Share | None  # accuracy on clean labels, through the matrix
     withheld: list[str]
-    gold: Share | None  # accuracy on rows whose true label is known
-    more_gold: int | None  # further gold rows that would halve its interval; null: there are not so many
+    gold: Share | None  # accuracy on rows marked gold: on all rows only if these were drawn at random
+    more_gold: (
+        int | None
+    )  # further rows of GET .../gold that would halve its interval; null: there are not so many
     gold_words: str | None = None  # what can be had then; null also in reports of before that was told
 
 
@@ -54,10 +55,7 @@ class ReportOut(deps.Out):
 
     rows: int
     out_of_sample: bool  # whether every row was judged by a net that had not seen it
-    order: Literal["odds", "margin"]
-    decisions: dict[
-        str, int
-    ]  # rows kept, corrected, for review and settled by people, at the default thresholds
+    decisions: dict[str, int]  # rows by the words of `/corrected` at its usual thresholds, after reviews
     worth: Worth
     input_dependent: InputDependent
     merge_hints: list[MergeHint]
@@ -71,6 +69,10 @@ class ReportOut(deps.Out):
     responses={304: {"description": "Not changed"}},
 )
 def show(job_id: deps.JobId, database: deps.Db, store: deps.Files, known: deps.Known = None) -> Response:
-    path = issues.labels_of(database, store, job_id).with_name(reviews.REPORT)
-    found = ReportOut.model_validate(orjson.loads(path.read_bytes()))
+    path = issues.labels_of(database, store, job_id)
+    with database.read() as tx:
+        decided = decisions.of(tx, job_id)
+    with reviews.Reviews(path) as judged:  # not as the job counted them: people go on deciding
+        told = {"decisions": judged.counts(decided)}
+    found = ReportOut.model_validate(orjson.loads(path.with_name(reviews.REPORT).read_bytes()) | told)
     return deps.unchanging(found.model_dump_json().encode(), known)

@@ -1,11 +1,14 @@
 """What a job left on its way: the metrics of its epochs, its checkpoints, its manifest."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from app.api import deps, problems, renderings, strict
 from app.core import events, jobs
+from app.core.db import Database
+from app.core.tables import Event
 from c2s import curves
 
 router = APIRouter(
@@ -46,38 +49,48 @@ class Checkpoints(deps.Out):
     response_model=Metrics,
     responses={
         200: {
-            "description": "As JSON, or one metric as a picture of its curves",
+            "description": "As JSON, or one metric as a picture of its curves, by `Accept` or `format`",
             "content": {
                 renderings.TYPES[form]: {"schema": {"type": "string"}}
                 for form in get_args(renderings.Picture)
             },
-        }
+        },
+        **problems.documented(406),
     },
 )
 def metrics(
     job_id: deps.JobId,
+    *,
     database: deps.Db,
-    format: Annotated[Literal["json"] | renderings.Picture, Query()] = "json",  # noqa: A002 - the API's word
+    format: Annotated[renderings.Curves | None, Query()] = None,  # noqa: A002 - the API's word
     metric: Annotated[
         Literal["accuracy", "loss", "likelihood"], Query(description="of the picture")
     ] = "accuracy",
-) -> Any:
+    accept: Annotated[str, Header()] = "*/*",
+) -> Response:
+    form = format or renderings.wanted(accept, get_args(renderings.Curves))
+    headers = {"Cache-Control": "no-store", "Vary": "Accept"}
+    found = epochs(database, job_id)
+    if form == "json":
+        return Response(Metrics(data=found).model_dump_json(), media_type=strict.JSON, headers=headers)
+    rows = "the training rows" if metric == "loss" else "held-out noisy rows"
+    drawing = curves.chart(lines(found, metric), title=f"{metric} on {rows}, by epoch")
+    body = renderings.picture(drawing, form)
+    return Response(body, media_type=renderings.TYPES[form], headers=headers)
+
+
+def epochs(database: Database, job_id: str) -> list[Epoch]:
+    """The epochs of a job so far, each once."""
     with database.read() as tx:
         jobs.find(tx, job_id)
-        found = events.of_type(tx, job_id, "epoch")
-    epochs = [_epoch(event.data, event.at) for event in found]
-    if format == "json":
-        return Metrics(data=epochs)
-    rows = "the training rows" if metric == "loss" else "held-out noisy rows"
-    drawing = curves.chart(lines(epochs, metric), title=f"{metric} on {rows}, by epoch")
-    body = renderings.picture(drawing, format)
-    return Response(body, media_type=renderings.TYPES[format], headers={"Cache-Control": "no-store"})
+        found = _latest(events.of_type(tx, job_id, "epoch"))
+    return [_epoch(event.data, event.at) for event in found]
 
 
-def lines(epochs: list[Epoch], metric: str) -> dict[str, list[tuple[float, float]]]:
-    """Epochs and values of each training; told twice, the latest. Folds, of the estimate of T_c alone, are left out."""
+def lines(told: list[Epoch], metric: str) -> dict[str, list[tuple[float, float]]]:
+    """Epochs and values of each training. Folds, of the estimate of T_c alone, are left out."""
     found: dict[str, dict[int, float]] = {}
-    for entry in epochs:
+    for entry in told:
         name = str(entry.step or entry.phase or "")
         if isinstance(value := entry.metrics.get(metric), int | float) and not name.startswith(FOLD):
             found.setdefault(name, {})[entry.epoch or 0] = float(value)
@@ -93,12 +106,17 @@ def _epoch(data: dict[str, Any], at: float) -> Epoch:
 def checkpoints(job_id: deps.JobId, database: deps.Db) -> Checkpoints:
     with database.read() as tx:
         jobs.find(tx, job_id)
-        found = events.of_type(tx, job_id, "checkpoint")
+        found = _latest(events.of_type(tx, job_id, "checkpoint"))
         epochs = [event.data for event in events.of_type(tx, job_id, "epoch")]
     measured = {_moment(data): data.get("metrics") for data in epochs}
     return Checkpoints(
         data=[_checkpoint(event.data, event.at, measured.get(_moment(event.data))) for event in found]
     )
+
+
+def _latest(told: Sequence[Event]) -> list[Event]:
+    """Each epoch once: an attempt that goes on from a checkpoint tells again what came after it."""
+    return list({_moment(event.data): event for event in told}.values())
 
 
 def _moment(data: dict[str, Any]) -> tuple[object, ...]:

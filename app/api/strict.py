@@ -17,6 +17,7 @@ from app.api import scopes
 from app.core import errors
 
 JSON = "application/json"
+LONGEST_WHOLE = 19  # digits of an integer that surely fits 64 bits
 NUL = "\x00"
 
 
@@ -88,35 +89,48 @@ def media_type(request: HTTPConnection) -> str:
     return heads.text(request.scope, b"content-type").partition(";")[0].strip().lower()
 
 
-def check_json(request: HTTPConnection) -> None:
-    """Refuse what is not said to be JSON."""
+def check_json(request: HTTPConnection, *others: str) -> None:
+    """Refuse what is not said to be JSON, and name what other types are taken where it is asked for."""
     kind = media_type(request)
     if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
-        raise errors.Unsupported("send JSON as Content-Type: application/json")
+        also = f", or another kind of body as {', '.join(others)}" if others else ""
+        raise errors.Unsupported(f"send JSON as Content-Type: {JSON}{also}")
 
 
-def parse(raw: bytes) -> Any:
-    """The JSON of a body: malformed is 400, well-formed but with text or numbers that cannot be kept is 422."""
+def parse(raw: bytes, *, endless: bool = False) -> Any:
+    """The JSON of a body: malformed is 400, well-formed but with text or numbers that cannot be kept is 422.
+
+    NaN and numbers without end are floats where the caller knows what to do with them.
+    """
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as exc:
-        raise _why(raw) from exc
+        value = _second(raw, exc, endless=endless)
     if b"\\u0000" in raw:  # the one way to write it
         _refuse(value, lambda leaf: isinstance(leaf, str) and NUL in leaf, "nul", "holds a NUL character")
     return value
 
 
-def _why(raw: bytes) -> errors.ServiceError:
+def _second(raw: bytes, why: orjson.JSONDecodeError, *, endless: bool) -> Any:
     """Python reads what orjson does not: NaN, numbers without bound, halves of characters."""
+    bad = errors.BadRequest("the body is not JSON in UTF-8, or is nested too deeply")
     try:
-        value = json.loads(raw)
-        _refuse(value, _endless, "not_finite", "is not a finite number")
-        _refuse(value, _broken, "bad_text", "holds half a character (a lone surrogate)")
-    except errors.Invalid as exc:
-        return exc
+        value = json.loads(raw.decode(), parse_int=_whole)  # int refuses thousands of digits
     except (ValueError, RecursionError):
-        pass
-    return errors.BadRequest("the body is not JSON in UTF-8, or is nested too deeply")
+        raise bad from why
+    _refuse(value, _broken, "bad_text", "holds half a character (a lone surrogate)")
+    try:
+        _refuse(value, _endless, "not_finite", "is not a finite number")
+    except errors.Invalid:
+        if endless:
+            return value
+        raise
+    raise bad from why
+
+
+def _whole(digits: str) -> int | float:
+    """An integer as orjson reads it: one that takes more than 64 bits is a float."""
+    return int(digits) if len(digits) < LONGEST_WHOLE else float(digits)
 
 
 def _endless(leaf: object) -> bool:

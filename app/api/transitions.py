@@ -19,7 +19,7 @@ router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
 Ends = Annotated[list[float], Field(min_length=2, max_length=2)]  # low, high
-KNOWN = ("given", "volmin", "revision")  # matrices that were not read off stage 1's posteriors
+KNOWN = ("given", "volmin", "revision", "gold")  # matrices that were not read off stage 1's posteriors
 CONFUSED = 5  # classes that a class is most often taken for
 
 
@@ -66,6 +66,7 @@ class TransitionOut(matrices.Noise):
     classes: list[str]
     orientation: Literal["rows_clean_cols_noisy", "rows_noisy_cols_clean"]
     matrix: list[list[float]]
+    as_given: list[list[float]] | None  # of the labels as they came, where some of the dataset were put right
     interval: Interval | None  # None: the matrix was given, or estimated before intervals were
     priors: Priors
     per_class: list[PerClass]
@@ -100,7 +101,7 @@ def show_transition(
     accept: Annotated[str, Header()] = "*/*",
     known: deps.Known = None,
 ) -> Response:
-    form = format or renderings.wanted(accept)
+    form = format or renderings.wanted(accept, renderings.FORMS)
     found = _transition(find(database, store, job_id), transposed=orientation == "cols_clean")
     body, kind = found.model_dump_json().encode(), strict.JSON
     if form != "json":
@@ -156,7 +157,7 @@ def _transition(known: Found, *, transposed: bool) -> TransitionOut:
     clean = np.array(found["priors"])
     counts = known.manifest.get("dataset", {}).get("class_rows")
     noisy = clean @ T_c if counts is None else transition.shares(counts, len(T_c))
-    about = matrices.about(T_c, clean)
+    about = matrices.about(T_c, clean, classes)
     about.learnability.warnings += plans.few_rows(counts or [])
     others = {name: T for name, T in found["alternatives"].items() if name != found["estimator"]}
     rows = int(sum(counts)) if counts else known.card.get("dataset", {}).get("rows", 0)
@@ -166,6 +167,7 @@ def _transition(known: Found, *, transposed: bool) -> TransitionOut:
         classes=classes,
         orientation="rows_noisy_cols_clean" if transposed else "rows_clean_cols_noisy",
         matrix=_turned(found["matrix"], transposed),
+        as_given=_turned(came, transposed) if (came := found.get("as_given")) else None,
         interval=_interval(found.get("interval"), transposed),
         priors=Priors(clean=clean.tolist(), noisy=noisy.tolist()),
         per_class=[_per_class(place, row, classes) for place, row in enumerate(found["matrix"])],
@@ -196,8 +198,14 @@ def _advice(
     refined = found["alternatives"].get("refined")
     trusted = found["estimator"] in KNOWN or refined is None
     T = T_c if trusted else np.array(refined["matrix"])  # noqa: N806
-    advised = advice.advise(T, transition.clean_priors(T, noisy), rows=rows)
-    return matrices.Advice.model_validate(advised)
+    priors = transition.clean_priors(T, noisy)
+    advised = advice.advise(T, priors, rows=rows)
+    own, told = (
+        f"{transition.noise_rates(*one).class_:.1%}"
+        for one in ((T, priors), (T_c, np.array(found["priors"])))
+    )
+    by = f" By refined among the alternatives: it finds {own} of the labels wrong, where noise_rate has {told}."
+    return matrices.Advice(method=advised.method, reason=advised.reason + (by if own != told else ""))
 
 
 def _interval(found: dict[str, Any] | None, transposed: bool) -> Interval | None:

@@ -6,6 +6,7 @@ aside and renamed, and what is dropped is renamed away first, so nobody meets ha
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -13,7 +14,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from app.core import errors
 from c2s import folders
@@ -56,6 +57,24 @@ class Copies:
         except (OSError, errors.Damaged):
             return False
         return True
+
+    @contextlib.contextmanager
+    def alone(self, folder: Path) -> Iterator[None]:
+        """Let one at a time bring a folder here.
+
+        Who waits finds it afterwards: a second copy in its place would take it from under those who have opened it.
+        """
+        lock = self._aside / hashlib.sha256(str(folder).encode()).hexdigest()
+        held = False
+        while not held:
+            with lock.open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                held = _is(file, lock)  # or it was deleted by whoever had it
+                if held:
+                    try:
+                        yield
+                    finally:
+                        lock.unlink(missing_ok=True)
 
     def place(self, filled: Path, folder: Path) -> None:
         """Move a complete folder or file to where it belongs, in the place of what may be there."""
@@ -140,6 +159,13 @@ def _marks(folder: Path, files: Files) -> list[tuple[str, int, int]]:
     """What changes when a file does."""
     stats = [(name, (folder / name).stat()) for name in sorted(files)]
     return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+
+
+def _is(file: IO[str], path: Path) -> bool:
+    """Whether an open file is the one of that name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
 
 
 def _age(path: Path) -> float:

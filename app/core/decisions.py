@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core import errors
 from app.core.callers import BOOTSTRAP, Caller
-from app.core.tables import Dataset, Decision, Intake
+from app.core.tables import Dataset, Decision, Intake, Job
 from c2s.reviews import Decided
 
 Word = Literal["accept", "keep", "relabel"]
@@ -79,14 +79,29 @@ def unused(tx: Session, job_id: str) -> int:
     return count(tx, job_id)
 
 
-def spare(tx: Session, job_id: str) -> None:
+def unused_of(tx: Session, dataset_id: str) -> int:
+    """The same of all jobs of a dataset together."""
+    decided = select(Decision.job_id).join(Job, Job.id == Decision.job_id).where(Job.dataset_id == dataset_id)
+    return sum(unused(tx, job_id) for job_id in tx.scalars(decided.distinct()).all())
+
+
+def hold_model(tx: Session, job_id: str) -> None:
     """Refuse to take the judged labels away from decisions that nothing was made of."""
-    if number := unused(tx, job_id):
+    _hold(unused(tx, job_id), f"job {job_id}", "the model's files", code="model_reviewed")
+
+
+def hold_dataset(tx: Session, dataset_id: str) -> None:
+    """Refuse to take the rows away from decisions that nothing was made of."""
+    _hold(unused_of(tx, dataset_id), f"dataset {dataset_id}", "its rows", code="dataset_reviewed")
+
+
+def _hold(number: int, owner: str, needed: str, *, code: str) -> None:
+    if number:
         detail = (
-            f"{number} labels of job {job_id} were decided on, and no dataset was made of that: it cannot be read "
-            "without the model's files. POST /jobs/{id}/corrected-dataset makes one; ?force=true deletes all the same"
+            f"{number} labels of {owner} were decided on, and no dataset was made of that, which needs {needed}."
+            " POST /jobs/{id}/corrected-dataset makes one; ?force=true deletes all the same"
         )
-        raise errors.Conflict(detail, code="model_reviewed")
+        raise errors.Conflict(detail, code=code)
 
 
 def page(tx: Session, job_id: str, *, after: int, limit: int) -> Sequence[Decision]:

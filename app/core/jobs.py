@@ -16,6 +16,7 @@ from app.core.tables import ENDED, Dataset, Event, Job, State, Task
 
 Code = Literal[
     "invalid_dataset",
+    "invalid_model",  # of predictions: it was deleted, or its files are harmed
     "out_of_memory",
     "diverged",
     "not_learnable",

@@ -14,6 +14,7 @@ from app.core.tables import Alias, Model, ModelName
 
 DEFAULT = "default"  # the alias that a plain name means
 ALIAS = r"[a-z][a-z0-9_-]{0,63}"
+ALIAS_PATTERN = f"^{ALIAS}$"
 LONGEST = 280  # of what a user says: a name, an @ and an alias
 SELECTOR = re.compile(rf"(.+)@(?:([1-9][0-9]{{0,8}})|({ALIAS}))", re.DOTALL)
 _NEXT = text(

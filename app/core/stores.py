@@ -191,11 +191,16 @@ class BucketStore(Store):
 
     def _open(self, folder: Path) -> Path:
         if not self._copies.use(folder):
-            key = self.key(folder)
-            with self._copies.aside() as part, self._expected(key), full_disk():
-                self._fetch(f"{key}/{copies.LIST}", f"{key}/", part)
-                self._copies.place(part, folder)
+            with self._copies.alone(folder):
+                if not self._copies.use(folder):  # another may have brought it meanwhile
+                    self._bring(folder)
         return folder
+
+    def _bring(self, folder: Path) -> None:
+        key = self.key(folder)
+        with self._copies.aside() as part, self._expected(key), full_disk():
+            self._fetch(f"{key}/{copies.LIST}", f"{key}/", part)
+            self._copies.place(part, folder)
 
     def _fetch(self, list_key: str, prefix: str, target: Path) -> None:
         """Fill a new folder with the files of a list."""

@@ -3,11 +3,12 @@
 import time
 
 import numpy as np
+import orjson
 import pytest
 
 from app.core import stores
 from app.core.tables import Dataset
-from c2s import data
+from c2s import config, data, pipeline
 from worker import runner
 
 
@@ -109,8 +110,6 @@ def test_a_class_that_lost_its_last_row_is_left_out(service, review):
 
 
 def test_classes_that_the_job_merged_are_one_in_the_new_dataset(service, sources, tmp_path):
-    from c2s import config, pipeline
-
     dataset = service.upload(sources("vectors"), name="v")
     quick = {"epochs": 1, "batch_size": 32}
     more = {
@@ -138,6 +137,43 @@ def test_classes_that_the_job_merged_are_one_in_the_new_dataset(service, sources
     wanted[1] = 1
     assert np.array_equal(after.y, wanted)
     assert after.labels == (1, 2)
+    report = service.http.get(f"/datasets/{made['id']}/report").json()
+    assert report["notes"] == ["0 is 2 here (30 rows): the job took these classes for one."]
+
+
+def test_what_was_given_is_told_as_the_file_has_it_whatever_the_job_merged(service, sources, tmp_path):
+    dataset = service.upload(sources("vectors"), name="v")
+    found = data.load(service.store.dataset(dataset["id"]))
+    quick = {"epochs": 1, "batch_size": 32}
+    more = {
+        "stage1": quick,
+        "stage2": quick,
+        "transition": {"posteriors": "in-sample"},
+        "merge": [["2", "0"]],
+    }
+    job = f"/jobs/{service.job(dataset['id'], **more)['id']}"
+    result = pipeline.run(found, config.TrainConfig.parse(more), tmp_path / "run")
+    model = service.publish(service.claim(), result.folder, result.card)
+    lines = service.http.get(f"{job}/corrected?format=jsonl").text.splitlines()
+    rows = [orjson.loads(line) for line in lines]
+    assert [row["given"] for row in rows] == [str(k) for k in found.y]
+    for row in rows:  # the classes of a group are one: no row moves inside it
+        kept = row["decision"] in ("kept", "review")
+        assert row["corrected"] == row["given"] if kept else {row["corrected"], row["given"]} - {"0", "2"}
+    decide(service, job, ("0", "keep"))
+    (kept,) = service.http.get(f"{job}/decisions").json()["data"]
+    assert (kept["given"], kept["label"]) == ("0", "0")
+    for given in ("0", "2"):
+        some = service.http.get(f"{job}/issues", params={"given": given, "limit": 1000}).json()["data"]
+        assert all((row["given"], row["suggested"]) == (given, "1") for row in some)
+    asked = service.http.get(f"{job}/gold").json()["data"]
+    assert all(row["given"] == str(found.y[int(row["id"])]) for row in asked)
+    told = service.http.post(f"{job}/gold", json={"labels": {row["id"]: "0" for row in asked}})
+    assert told.status_code == 200, told.text  # 0 is understood as the class that it was merged into
+    body = {"model": model, "inputs": found.x[:2].tolist(), "labels": ["0", "2"]}
+    answer = service.http.post("/predict", json=body)
+    assert answer.status_code == 200, answer.text
+    assert service.http.get(f"/ui{job}/review", params={"given": "0"}).status_code == 200
 
 
 def test_the_same_key_makes_one_dataset_whatever_is_decided_meanwhile(service, review):
@@ -194,7 +230,9 @@ def test_a_large_one_is_made_by_a_worker_as_it_was_decided_when_it_was_asked_for
         assert not store.source(made["id"]).exists()
         with service.database.read() as tx:
             assert tx.get(Dataset, made["id"]).report["corrections"]["reviewed"] == 1
+        later = service.http.delete(f"/datasets/{dataset['id']}")
+        assert later.json()["code"] == "dataset_reviewed", "a decision came after what was asked for"
         for one in (dataset, small, made):
-            assert service.http.delete(f"/datasets/{one['id']}").status_code == 204
+            assert service.http.delete(f"/datasets/{one['id']}", params={"force": "true"}).status_code == 204
         assert not any(piece.key.startswith("datasets/") for piece in store.pieces())
         store.close()

@@ -43,7 +43,7 @@ def test_the_report_tells_what_was_found(shared, csv_file):
     dataset = shared.upload(csv_file)
     report = shared.http.get(f"/datasets/{dataset['id']}/report").json()
     assert report["rows"] == 120
-    assert report["classes"] == [{"name": "a", "rows": 60}, {"name": "b", "rows": 60}]
+    assert report["classes"] == [{"name": "a", "rows": 60, "gold": 0}, {"name": "b", "rows": 60, "gold": 0}]
     assert report["sha256"] == dataset["sha256"]
     assert {"imbalance", "duplicates", "conflicting", "refused"} <= report.keys()
 

@@ -138,6 +138,19 @@ def test_a_model_is_not_deleted_under_decisions_that_nothing_was_made_of(service
     assert service.http.get(f"{job}/decisions").json()["code"] == "not_estimated"
 
 
+def test_a_dataset_is_not_deleted_under_decisions_that_nothing_was_made_of(service, review):
+    job = review(service)
+    dataset = "/datasets/" + service.http.get(job).json()["dataset_id"]
+    decide(service, job, ("0", "keep"), ("1", "keep"))
+    refused = service.http.delete(dataset)
+    assert (refused.status_code, refused.json()["code"]) == (409, "dataset_reviewed")
+    assert "2 labels" in refused.json()["detail"]
+    assert service.http.post(f"{job}/corrected-dataset", json={}).status_code == 201
+    decide(service, job, ("2", "keep"))
+    assert service.http.delete(dataset).status_code == 409, "one decision came later"
+    assert service.http.delete(dataset, params={"force": "true"}).status_code == 204
+
+
 def test_a_model_under_decisions_is_deleted_by_force(service, review):
     job = review(service)
     model = "/models/" + service.http.get(job).json()["model_id"]

@@ -136,15 +136,16 @@ def test_pictures_in_base64_are_read_among_pixels(shared, published, pictures):
 def test_lines_are_answered_in_order_and_a_bad_one_alone(published, ask_lines):
     model_id, _ = published("tabular")
     good = {"a": 1, "b": 2, "c": "x"}
-    lines = [good, {"a": "word", "b": 2, "c": "x"}, "{", good, {"a": 1, "b": 1e300, "c": "x"}, ""]
+    lines = [good, {"a": "word", "b": 2, "c": "x"}, "{", good, {"a": 1, "b": [2], "c": "x"}, ""]
     body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines).encode()
     status, said = ask_lines(model_id, [body])
     assert status == 200
-    assert [row["line"] for row in said] == list(range(len(said)))
+    assert [row["line"] for row in said] == list(range(1, len(said) + 1))
     assert said[0]["class"] == said[3]["class"]
     assert said[1]["error"]["code"] == "invalid_input"
     assert said[1]["error"]["pointer"] == "/a"
     assert said[2]["error"]["code"] == "bad_request"
+    assert said[2]["error"]["detail"].startswith("the line is not JSON")
     assert said[4]["error"]["pointer"] == "/b"
 
 
@@ -166,7 +167,7 @@ def test_lines_may_be_cut_anywhere_and_be_many(published, ask_lines):
     chunks = [body[start : start + 777] for start in range(0, len(body), 777)]
     status, said = ask_lines(model_id, chunks, top_k=1)
     assert status == 200
-    assert [row["line"] for row in said] == list(range(300))
+    assert [row["line"] for row in said] == list(range(1, 301))
     assert all(len(row["top"]) == 1 for row in said)
     assert said[0]["top"] == said[5]["top"]
 
@@ -206,15 +207,23 @@ def test_the_first_answers_come_while_questions_are_still_sent(shared, published
         head += f"Content-Type: {NDJSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
         wire.sendall(head.encode() + b"d\r\n[0, 0, 0, 0]\n\r\n")
         seen = b""
-        while b'"line":0' not in seen:
-            seen += wire.recv(4096)
-        wire.sendall(b"d\r\n[1, 1, 1, 1]\n\r\n0\r\n\r\n")
         while b'"line":1' not in seen:
             seen += wire.recv(4096)
+        wire.sendall(b"d\r\n[1, 1, 1, 1]\n\r\n0\r\n\r\n")
+        while b'"line":2' not in seen:
+            seen += wire.recv(4096)
 
 
-def test_a_line_without_end_is_refused(published, ask_lines):
+def test_empty_lines_count_and_ask_nothing(published, ask_lines):
     model_id, _ = published("vectors")
-    status, said = ask_lines(model_id, [b"[0, 0, 0, 0]\n", b"[" * (2**20 + 10)])
+    _, said = ask_lines(model_id, [b"\n[0, 0, 0, 0]\n \r\n\n[1, 1, 1, 1]\n", b"\n"])
+    assert [one["line"] for one in said] == [2, 5]
+    assert not any("error" in one for one in said)
+
+
+@pytest.mark.parametrize("sign", [b"[", b" "])
+def test_a_line_without_end_is_refused(published, ask_lines, sign):
+    model_id, _ = published("vectors")
+    status, said = ask_lines(model_id, [b"[0, 0, 0, 0]\n", sign * (2**20 + 10)])
     assert status == 200
     assert said[-1]["error"]["code"] == "body_too_large"

@@ -42,6 +42,31 @@ def test_issues_are_filtered_by_the_pair_of_classes(shared, job):
     assert shared.http.get(f"{job}/issues?after=x").status_code == 422
 
 
+def test_the_total_counts_what_all_filters_select_on_whichever_page(shared, published):
+    job = f"/jobs/{published('vectors', fresh=True)[1]}"
+    whole = shared.http.get(f"{job}/issues?limit=1000").json()["data"]
+    made = [{"id": issue["id"], "decision": "keep"} for issue in whole[::3]]
+    assert shared.http.post(f"{job}/decisions", json={"decisions": made}).status_code == 200
+    pair = {name: whole[0][name] for name in ("given", "suggested")}
+    for labels in ({}, {"given": pair["given"]}, {"suggested": pair["suggested"]}, pair):
+        numbers = []
+        for decided in (None, True, False):
+            query = labels | ({} if decided is None else {"decided": str(decided).lower()})
+            every = shared.http.get(f"{job}/issues", params=query | {"limit": 1000}).json()
+            assert every["total"] == len(every["data"]), query
+            pages = shared.http.get(f"{job}/issues", params=query | {"limit": 1}).json()
+            assert pages["total"] == every["total"]
+            if pages["has_more"]:
+                after = {"limit": 1, "after": pages["next_cursor"]}
+                assert (
+                    shared.http.get(f"{job}/issues", params=query | after).json()["total"] == every["total"]
+                )
+            numbers.append((every["total"], every["decided"], every["undecided"]))
+        (total, done, left), *others = numbers
+        assert total == done + left
+        assert others == [(done, done, left), (left, done, left)]
+
+
 def test_corrected_labels_are_the_same_in_every_form(shared, job):
     lines = [json.loads(line) for line in shared.http.get(f"{job}/corrected?format=jsonl").text.splitlines()]
     assert [line["id"] for line in lines] == [str(row) for row in range(90)]

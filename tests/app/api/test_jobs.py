@@ -11,6 +11,7 @@ from app.core import backlog
 from app.core.tables import Job, Receipt
 
 UNKNOWN = "job_" + "0" * 26
+STAGE = {"epochs": 4, "batch_size": 8}
 GIVEN = {"matrix": [[0.8, 0.2], [0.3, 0.7]]}
 
 
@@ -87,6 +88,9 @@ def test_progress_and_failure_are_shown(service, dataset):
             "/transition/matrix",
         ),
         ({"transition": {"matrix": [[1, 0], [0, "x"]]}}, "invalid", "/transition/matrix/1/1"),
+        ({"validation": 0.999}, "invalid_config", "/validation"),
+        ({"method": {"name": "s2e", "curve": [-1e30] * 12}}, "invalid", "/method/curve/0"),
+        ({"method": {"name": "s2e", "curve": [1] * 12}}, "invalid", "/method/curve/2"),
         ({"seed": 2**63}, "invalid", "/seed"),
         ({"seed": 10**30}, "invalid", "/seed"),
         ({"priority": 101}, "invalid", "/priority"),
@@ -101,6 +105,14 @@ def test_what_cannot_run_is_422_and_names_the_field(shared, kept, asked, code, p
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (422, code), problem
     assert pointer in [fault["pointer"] for fault in problem["errors"]], problem
+
+
+def test_a_matrix_of_classes_before_they_were_merged_is_told_which_are_left(service, sources):
+    asked = {"dataset_id": service.upload(sources("vectors"))["id"], "merge": [["2", "0"]]}
+    three = {"matrix": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]}
+    problem = service.http.post("/jobs", json=asked | {"transition": three}).json()
+    assert "the dataset has 3 classes, which merge makes 2 (1, 2, in this order)" in problem["detail"]
+    assert service.http.post("/jobs", json=asked | {"transition": GIVEN}).status_code == 202
 
 
 def test_a_dry_run_makes_no_job_and_forecasts(service, dataset):
@@ -313,7 +325,7 @@ def test_an_unknown_job_is_404_everywhere(shared):
 @pytest.mark.parametrize("cursor", ["zzz", "0", "ds_" + "0" * 26])
 def test_a_cursor_of_another_list_is_refused(shared, cursor):
     answer = shared.http.get("/jobs", params={"after": cursor})
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?after")
+    assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, "after")
 
 
 @pytest.mark.parametrize(
@@ -335,6 +347,24 @@ def test_a_matrix_that_hides_the_classes_is_refused_before_anything_is_trained(
         answer = shared.http.post(f"/jobs{query}", json=body)
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_transition")
         assert said in answer.json()["detail"]
+
+
+def test_a_forecast_counts_the_steps_of_every_training_that_the_method_makes(service, dataset):
+    def foretold(**more):
+        ask = {"dataset_id": dataset, "stage1": STAGE, "stage2": STAGE} | more
+        found = service.http.post("/jobs?dry_run=true", json=ask).json()["forecast"]
+        assert found["steps"] == sum(one["steps"] for one in found["trainings"]) <= found["most_steps"]
+        return found
+
+    one = foretold(method="forward", transition={"posteriors": "in-sample"})
+    assert [part["name"] for part in one["trainings"]] == ["stage1", "stage2"]
+    two = foretold(method="co-teaching", transition={"posteriors": "in-sample"})
+    assert two["steps"] == one["steps"] * 3 // 2
+    folds = foretold(method="forward", transition={"posteriors": "k-fold", "folds": 3})
+    assert len(folds["trainings"]) == 5
+    searched = foretold(method="s2e", transition={"posteriors": "in-sample"})
+    assert searched["steps"] > two["steps"]
+    assert foretold(method="auto")["steps"] > folds["steps"]
 
 
 def test_a_forecast_warns_of_too_few_rows_to_judge_by(service, dataset):

@@ -95,7 +95,21 @@ def test_an_alias_points_at_versions_of_its_own_name_alone(versions, alias, crea
 @pytest.mark.parametrize("slug", ["Champion", "1", "3a", "a" * 65, "a.b", "-a", "a b", "ä", "a%0A"])
 def test_an_alias_is_a_slug(versions, alias, slug):
     versions("sluggish")
-    assert alias("sluggish", slug, 1, If_None_Match="*").status_code == 404
+    answer = alias("sluggish", slug, 1, If_None_Match="*")
+    assert answer.status_code == 422
+    [fault] = answer.json()["errors"]
+    assert fault["parameter"] == "alias"
+    assert fault["detail"].startswith("an alias is 1 to 64 of a to z")
+
+
+def test_an_if_match_that_is_no_tag_is_malformed(versions, alias, created):
+    versions("malformed")
+    first = created(alias("malformed", "default", 1, If_None_Match="*"))
+    for wrong in (first.strip('"'), f"{first}, 1", "W/1", '"'):
+        for verb, path in (("PUT", ""), ("POST", "/rollback"), ("DELETE", "")):
+            answer = alias("malformed", "default", 1, verb=verb, path=path, If_Match=wrong)
+            assert (answer.status_code, answer.json()["code"]) == (400, "bad_request"), (verb, wrong)
+            assert "double quotes" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from c2s import predictor
+from c2s import predictor, transition
 
 ROWS = {
     "tabular": [{"a": 1, "b": 2, "c": "x"}, {"a": None, "b": 3.5, "c": "never seen"}],
@@ -155,10 +155,24 @@ def test_an_unknown_model_is_404_and_an_unknown_media_type_415(shared, ask):
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
-def test_numbers_that_are_not_finite_are_422_and_broken_json_400(shared):
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "1e39", '"inf"'])
+def test_numbers_that_a_dataset_would_call_missing_are_missing_here(shared, published, ask, number):
+    model_id, _ = published("tabular")
+    plain = ask(model_id, [{"a": 1, "b": None, "c": "x"}]).json()
+    row = f'{{"a": 1, "b": {number}, "c": "x"}}'
+    body = f'{{"model": "{model_id}", "inputs": [{row}]}}'
+    answer = shared.http.post("/predict", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json() == plain
+    head = {"Content-Type": "application/x-ndjson"}
+    (line,) = shared.http.post(f"/predict?model={model_id}", content=row, headers=head).text.splitlines()
+    assert json.loads(line)["probabilities"] == plain["predictions"][0]["probabilities"]
+
+
+def test_numbers_that_are_not_finite_are_422_and_broken_json_400(shared, published):
+    model_id, _ = published("vectors")
     head = {"Content-Type": "application/json"}
     for number in ("NaN", "Infinity", "1e999"):
-        body = f'{{"model": "mdl_{"0" * 26}", "inputs": [[{number}]]}}'
+        body = f'{{"model": "{model_id}", "inputs": [[{number}, 1, 1, 1]]}}'
         answer = shared.http.post("/predict", content=body, headers=head)
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/inputs/0/0"), number
     for body in (b"{", b"\xff", b"[" * 100_000, b""):
@@ -180,8 +194,8 @@ def test_too_many_probabilities_at_once_ask_for_top_k(published, ask, monkeypatc
     ("kind", "inputs", "pointer"),
     [
         ("tabular", [{"a": 1, "b": 2, "c": "x"}] * 3 + [{"a": "word", "b": 2, "c": "x"}], "/inputs/3/a"),
-        ("tabular", [{"a": 1, "b": 2, "c": "x"}, {"a": 1, "b": 1e300, "c": "x"}], "/inputs/1/b"),
         ("tabular", [{"a": 1, "c": "x"}], "/inputs/0/b"),
+        ("tabular", [{"a": 1, "b": 2, "c": "x"}, {"a": 1, "c": "x"}], "/inputs/1/b"),
         ("vectors", [[1, 2, 3, 4]] * 2 + [[1, 2, 1e300, 4]], "/inputs/2/2"),
         ("vectors", [[1, 2, 3, 4]] * 5 + [[1, 2]], "/inputs/5"),
         ("text", ["fine", "fine", 7], "/inputs/2"),
@@ -197,6 +211,21 @@ def test_the_row_and_the_field_at_fault_are_pointed_at(published, ask, kind, inp
     answer = ask(model_id, inputs)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
     assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_what_is_said_of_a_line_does_not_depend_on_the_lines_beside_it(shared, published):
+    model_id, _ = published("tabular")
+    rows = [{"a": 1}, {"a": 1, "b": 2, "c": "x"}, {"a": 1, "b": 2, "c": "x", "unasked": 3}]
+
+    def said(some):
+        head, body = {"Content-Type": "application/x-ndjson"}, "\n".join(map(json.dumps, some)) + "\n"
+        answer = shared.http.post(f"/predict?model={model_id}", content=body, headers=head)
+        return [{**json.loads(line), "line": None} for line in answer.text.splitlines()]
+
+    together = said(rows)
+    assert together == [line for row in rows for line in said([row])]
+    assert together[0]["error"]["detail"] == "column 'b' is missing; there is 'a'"
+    assert together[1] == together[2]
 
 
 def test_half_a_character_is_422_with_a_pointer(shared, published):
@@ -221,13 +250,15 @@ def test_the_outputs_can_be_chosen(published, trained, ask):
     assert ask(model_id, rows, outputs=["logits"]).json()["errors"][0]["pointer"] == "/outputs/0"
 
 
-def test_labels_are_audited_under_the_noise_that_was_learnt(published, trained, ask):
+def test_labels_are_audited_under_the_noise_that_was_learnt_as_far_as_its_rows_carry(published, trained, ask):
     model_id, _ = published("vectors")
     rows, given = [[0, 0, 0, 0], [3, 3, 3, 3], [6, 6, 6, 6]], [0, "2", 2]
     said = ask(model_id, rows, labels=given).json()
-    T = np.array(trained("vectors")[1]["transition"]["matrix"])
+    found = trained("vectors")[1]["transition"]
+    T = np.array(found["matrix"])
+    heard = transition.doubted(T, found["rows"] * np.array(found["priors"]))
     for row, label in zip(said["predictions"], map(int, given), strict=True):
-        joint = np.array(row["probabilities"]) * T[:, label]
+        joint = np.array(row["probabilities"]) * heard[:, label]
         clean = joint / joint.sum()
         assert row["audit"]["label"] == str(label)
         assert row["audit"]["wrong"] == pytest.approx(1 - clean[label], abs=1e-9)

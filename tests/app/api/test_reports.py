@@ -1,5 +1,8 @@
 """The noise report over HTTP, and classes merged by the job spec."""
 
+import json
+from collections import Counter
+
 
 def test_the_report_tells_what_the_classifier_is_worth_with_intervals(shared, published):
     _, job_id = published("vectors")
@@ -13,6 +16,28 @@ def test_the_report_tells_what_the_classifier_is_worth_with_intervals(shared, pu
     assert found["input_dependent"]["found"] == bool(found["input_dependent"]["reasons"])
     again = shared.http.get(f"/jobs/{job_id}/report", headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
+
+
+def test_the_report_counts_what_the_corrected_labels_tell_after_a_review(shared, published):
+    job = f"/jobs/{published('vectors', fresh=True)[1]}"
+
+    def told():
+        lines = shared.http.get(f"{job}/corrected?format=jsonl").text.splitlines()
+        counts = Counter(json.loads(line)["decision"] for line in lines)
+        return {"kept": 0, "corrected": 0, "review": 0} | counts
+
+    before = shared.http.get(f"{job}/report")
+    assert before.json()["decisions"] == told()
+    first, second = shared.http.get(f"{job}/issues?limit=2").json()["data"]
+    made = [{"id": first["id"], "decision": "accept"}, {"id": second["id"], "decision": "keep"}]
+    assert shared.http.post(f"{job}/decisions", json={"decisions": made}).status_code == 200
+    after = shared.http.get(f"{job}/report", headers={"If-None-Match": before.headers["ETag"]})
+    assert after.status_code == 200  # not what the client has
+    assert after.json()["decisions"] == told()
+    assert after.json()["decisions"]["reviewed"] == 2
+    gone = [{"id": one["id"], "decision": "undecided"} for one in made]
+    assert shared.http.post(f"{job}/decisions", json={"decisions": gone}).status_code == 200
+    assert shared.http.get(f"{job}/report").json() == before.json()
 
 
 def test_a_report_that_is_not_there_yet_is_404(service, csv_file):
@@ -55,6 +80,8 @@ def test_rows_to_look_at_are_told_and_their_true_labels_give_the_accuracy(shared
     assert counted.json()["value"] == 1
     assert 0 < counted.json()["low"] < counted.json()["high"] <= 1
     assert (counted.json()["rows"], counted.json()["more_gold"]) == (8, None)
+    assert (counted.json()["pooled"], counted.json()["marked"], counted.json()["words"]) == (None, None, None)
+    assert counted.json()["asked"]["value"] == 1
     assert counted.json()["gold_words"].startswith(
         "24 further rows would halve the interval, more than there are"
     )
@@ -65,10 +92,15 @@ def test_rows_to_look_at_are_told_and_their_true_labels_give_the_accuracy(shared
 def test_true_labels_of_other_rows_or_classes_or_of_too_few_are_422(shared, published):
     _, job_id = published("vectors")
     first = shared.http.get(f"/jobs/{job_id}/gold?rows=1").json()["data"][0]
-    for labels in ({"nobody": "1"}, {first["id"]: "no class"}, {first["id"]: first["given"]}, {}):
+    for labels, where in (
+        ({"no/body": "1"}, "/labels/no~1body"),
+        ({first["id"]: "no class"}, f"/labels/{first['id']}"),
+        ({first["id"]: first["given"]}, "/labels"),
+        ({}, "/labels"),
+    ):
         answer = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": labels})
         assert answer.status_code == 422
-        assert answer.json()["errors"][0]["pointer"] == "/labels"
+        assert answer.json()["errors"][0]["pointer"] == where
 
 
 def test_rows_to_look_at_are_not_told_before_the_job_has_ended(service, csv_file):

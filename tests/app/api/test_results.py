@@ -79,6 +79,33 @@ def test_the_matrix_is_csv_for_those_who_ask(shared, published):
     assert shared.http.get(path, headers=browser).json()["matrix"] == matrix
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/json;q=0, image/png", "image/png"),
+        ("application/json;q=0.1, image/svg+xml;q=0.5", "image/svg+xml"),
+        ("image/*", "image/png"),
+        ("IMAGE/PNG ; Q=0.9", "image/png"),
+        ("*/*, application/json;q=0", "image/png"),
+        ("application/json;q=0, */*;q=0", None),
+        ("image/gif", None),
+        ("*/*", "application/json"),
+        ("", "application/json"),
+    ],
+)
+def test_metrics_have_the_form_that_accept_likes_best(shared, published, accept, kind):
+    _, job_id = published("vectors")
+    answer = shared.http.get(f"/jobs/{job_id}/metrics", headers={"Accept": accept})
+    if kind is None:
+        assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable")
+        return
+    assert (answer.headers["Content-Type"], answer.headers["Vary"]) == (kind, "Accept")
+    refused = shared.http.get(
+        f"/jobs/{job_id}/transition", headers={"Accept": "application/json;q=0, text/csv"}
+    )
+    assert refused.headers["Content-Type"].startswith("text/csv")
+
+
 def test_the_forms_of_an_answer_have_tags_of_their_own(shared, published):
     model_id, job_id = published("vectors")
     paths = [
@@ -125,6 +152,23 @@ def test_metrics_and_checkpoints_come_from_the_events(service, csv_file):
     checkpoints = service.http.get(f"/jobs/{job['id']}/checkpoints").json()["data"]
     assert [entry["bytes"] for entry in checkpoints] == [100, 101, 102]
     assert checkpoints[2]["metrics"] == {"loss": 1 / 3}
+
+
+def test_an_epoch_that_a_later_attempt_tells_again_is_told_once_by_the_latest(service, csv_file):
+    job = service.job(service.upload(csv_file)["id"])
+    held = service.claim()
+    for turn, epoch in enumerate((0, 1, 2, 1, 2, 3)):  # went on from the checkpoint after epoch 0
+        about = {"phase": "stage1", "step": "stage1", "epoch": epoch}
+        service.beat(
+            held,
+            ("epoch", about | {"epochs": 4, "metrics": {"loss": float(turn)}}),
+            ("checkpoint", about | {"bytes": turn}),
+        )
+    metrics = service.http.get(f"/jobs/{job['id']}/metrics").json()["data"]
+    assert [entry["epoch"] for entry in metrics] == [0, 1, 2, 3]
+    assert [entry["metrics"]["loss"] for entry in metrics] == [0.0, 3.0, 4.0, 5.0]
+    checkpoints = service.http.get(f"/jobs/{job['id']}/checkpoints").json()["data"]
+    assert [(entry["epoch"], entry["bytes"]) for entry in checkpoints] == [(0, 0), (1, 3), (2, 4), (3, 5)]
 
 
 def test_the_manifest_names_all_that_a_rerun_needs(service, csv_file):

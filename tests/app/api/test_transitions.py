@@ -7,7 +7,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from app.api import renderings
+from app.api import renderings, transitions
+from c2s import noise
 
 
 @pytest.fixture
@@ -44,6 +45,21 @@ def test_the_answer_advises_a_method_and_says_why(shared, path):
     assert found["advice"]["method"] in {"ce", "jocor", "apl", "forward"}
     assert found["advice"]["reason"].endswith(".")
     assert found["learnability"]["least_singular_value"] > 0
+
+
+def test_advice_by_another_matrix_than_the_one_told_names_it():
+    counted, refined = noise.symmetric(4, 0.125), noise.symmetric(4, 0.001)
+    found = {
+        "estimator": "confident-joint",
+        "priors": [0.25] * 4,
+        "alternatives": {"refined": {"matrix": refined.tolist()}},
+    }
+    said = transitions._advice(found, counted, np.full(4, 0.25), rows=1000).reason
+    assert said.startswith("Only 0.1% of the labels look wrong")
+    assert "refined among the alternatives: it finds 0.1%" in said
+    assert "noise_rate has 12.5%" in said
+    own = transitions._advice(found | {"estimator": "given"}, counted, np.full(4, 0.25), rows=1000).reason
+    assert "refined" not in own
 
 
 def test_the_matrix_is_an_npz_without_pickles(shared, path):

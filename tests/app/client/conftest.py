@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 import c2s
+from app import cli
 
 TOKEN = "t" * 32
 
@@ -53,3 +54,16 @@ def through(broken_line):
         pauses = []
         found._service.wire._sleep = pauses.append
         yield found, pauses
+
+
+@pytest.fixture(name="c2s")
+def command(shared, monkeypatch, capsys):
+    """Runs a command: its exit code, and what it printed to both sides."""
+    monkeypatch.setenv("C2S_URL", shared.address)
+    monkeypatch.setenv("C2S_TOKEN", TOKEN)
+
+    def run(*words):
+        code = cli.main([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return run

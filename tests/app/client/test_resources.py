@@ -113,6 +113,8 @@ def test_errors_carry_the_service_s_code_and_where(client, shared):
         client.jobs.create(dataset, stage1={"epochs": 0})
     assert faulty.value.faults[0]["pointer"] == "/stage1/epochs"
     assert faulty.value.faults[0]["detail"] in str(faulty.value)
+    with pytest.raises(problems.Invalid, match="; /metod: there is no such field"):
+        client.jobs.create(dataset, metod="ce")
     with c2s.Client(shared.address, "wrong" * 8) as stranger, pytest.raises(problems.Unauthorized):
         list(stranger.jobs.list())
     job = client.jobs.create(dataset)
@@ -205,6 +207,14 @@ def test_keys_are_made_shown_without_their_secret_and_revoked(client, shared):
     assert made.secret not in repr(made) + made._repr_html_()
     client.keys.revoke(made)
     assert client.keys.get(made.id).revoked_at
+
+
+def test_numbers_that_json_cannot_say_are_missing_as_in_a_file(client, published):
+    model, _ = published("tabular")
+    plain = client.predict(model, [{"a": 1, "b": None, "c": "x"}])
+    for number in (np.inf, -np.inf, np.nan):
+        assert list(client.predict(model, [{"a": 1, "b": number, "c": "x"}])) == list(plain)
+        assert list(client.predict(model, {"a": [1], "b": [number], "c": ["x"]})) == list(plain)
 
 
 def test_predictions_for_a_file_are_a_job(client, published, tmp_path):
