@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from c2s import charts
 from c2s import curves as trainings
-from c2s.drawings import Box, Drawing, Text
+from c2s.drawings import Box, Drawing, Text, apart
 from c2s.drawings import Line as Stroke
 
 Matrix = Sequence[Sequence[float]]
@@ -122,7 +122,9 @@ def bars(counts: Sequence[tuple[str, float]], label: str) -> Markup:
         drawn = [
             Markup(
                 '<rect class="bar" x="{:.2f}" y="{:.1f}" width="{:.2f}" height="{:.1f}"><title>{}: {:g}</title></rect>'
-            ).format(place * step, 120 - 110 * count / most, step * 0.8, 110 * count / most, name, count)
+            ).format(
+                place * step, 120 - 110 * count / most, step * 0.8, 110 * count / most, apart(name), count
+            )
             for place, (name, count) in enumerate(counts)
         ]
         height = 120

@@ -6,6 +6,7 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from app.api import datasets, deps, jobs, problems
+from app.core import decisions
 from app.core.db import Database
 from app.ui import charts, previews, rendering
 
@@ -15,7 +16,7 @@ router = APIRouter(
     include_in_schema=False,
     responses=problems.documented(),
 )
-After = Annotated[str | None, Query(max_length=40, pattern=r"^[a-z0-9_]+$")]
+After = Annotated[str | None, Query(pattern=deps.AFTER)]
 
 
 @router.get("")
@@ -30,12 +31,15 @@ def show(request: Request, dataset_id: deps.DatasetId, database: deps.Db, store:
     report = _report(database, dataset_id) if dataset.state != "validating" else None
     ready = dataset.state == "ready"
     counts = [(entry["name"], entry["rows"]) for entry in report["classes"]] if report and ready else []
+    with database.read() as tx:
+        decided = decisions.unused_of(tx, dataset_id)
     return rendering.page(
         request,
         "dataset.html",
         dataset=dataset,
         report=report,
         counts=charts.bars(counts, "Rows of each class") if counts else "",
+        decided=decided,
         preview=previews.of(store, dataset) if ready else None,
         jobs=jobs.index(database, deps.Cursor(limit=20), dataset_id=dataset_id).data,
     )

@@ -16,7 +16,7 @@ router = APIRouter(
     prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
 )
 LINES = 40  # of the log
-After = Annotated[str | None, Query(max_length=40, pattern=r"^[a-z0-9_]+$")]
+After = Annotated[str | None, Query(pattern=deps.AFTER)]
 
 
 @router.get("")

@@ -17,7 +17,7 @@ from c2s import cards
 router = APIRouter(
     prefix="/ui/models", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
 )
-After = Annotated[str | None, Query(max_length=40, pattern=r"^[a-z0-9_]+$")]
+After = Annotated[str | None, Query(pattern=deps.AFTER)]
 MOST_FIELDS = 60  # of a form for one row
 
 

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from starlette.requests import HTTPConnection
 
+from app import limits
 from app.api import admission, problems, strict
 from app.core import errors, sessions
 from app.core.callers import NOBODY, Caller
@@ -79,6 +80,7 @@ class Paged(strict.Strict):
                 if not reads(request):
                     raise
                 found = problems.invalid(exc.errors()) if isinstance(exc, RequestValidationError) else exc
+                limits.note(request.scope, found)
                 if found.status == HTTPStatus.UNAUTHORIZED:  # the address held a token that is none
                     return login(request, said="The token in the address is wrong.")
                 return page(request, "problem.html", status=found.status, problem=found)

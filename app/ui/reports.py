@@ -40,7 +40,7 @@ def phases(job: jobs.JobOut) -> list[Phase]:
 
 def series(database: Database, job_id: str, metric: str) -> list[charts.Line]:
     """A metric over the epochs, one line for each training of the job."""
-    found = results.lines(results.metrics(job_id, database).data, metric)
+    found = results.lines(results.epochs(database, job_id), metric)
     return [charts.Line(name, points) for name, points in found.items()][:MOST_LINES]
 
 

@@ -9,7 +9,7 @@ from app.api import datasets, deps, issues, jobs, problems
 from app.core.db import Database
 from app.core.storage import Store
 from app.ui import contents, rendering
-from c2s import reviews
+from c2s import naming, reviews
 
 router = APIRouter(
     prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
@@ -29,7 +29,7 @@ def show(
     given: Name = None,
     suggested: Name = None,
     rows: Annotated[Literal["", "all", "undecided", "decided"], Query()] = "",
-    after: Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$")] = None,
+    after: Annotated[str | None, Query(pattern=deps.RANK)] = None,
 ) -> Response:
     job = jobs.show(job_id, database)
     wanted = {"given": given or None, "suggested": suggested or None}
@@ -52,7 +52,7 @@ def show(
         found=found,
         wanted=wanted | {"rows": rows if SHOWS[rows] is not None else None},
         dataset=dataset,
-        classes=_classes(database, store, job_id),
+        names=_names(database, store, job_id),
         contents=contents.of(store, dataset, [one["row"] for one in found["data"]]),
     )
 
@@ -61,7 +61,7 @@ def _dataset(database: Database, dataset_id: str | None) -> datasets.DatasetOut 
     return None if dataset_id is None else datasets.show_row(database, dataset_id)
 
 
-def _classes(database: Database, store: Store, job_id: str) -> tuple[str, ...]:
-    """The classes as the job judged them: those that it merged are one."""
+def _names(database: Database, store: Store, job_id: str) -> naming.Naming:
+    """The labels as they came, and the classes as the job judged them: those that it merged are one."""
     with reviews.Reviews(issues.labels_of(database, store, job_id)) as found:
-        return found.classes
+        return found.naming

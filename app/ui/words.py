@@ -1,12 +1,18 @@
 """Numbers and times as people read them, for templates."""
 
 import datetime
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
+
+from c2s import drawings
 
 PHASES = ("loading", "stage1", "transition", "stage2", "evaluation", "packaging")
 KIBI = 1024.0
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 NONE = "\N{EN DASH}"  # where there is nothing to say
 
 
@@ -104,7 +110,22 @@ def _fact(name: str, value: Any) -> str:
     return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
 
 
+def own(text: object) -> Markup:
+    """A user's string inside a sentence or a cell of ours: from right to left or not, it moves nothing around it."""
+    return Markup("<bdi>{}</bdi>").format(text)
+
+
+def naming(sentence: str, names: Iterable[str]) -> Markup:
+    """A sentence of ours with users' names in it, of which those that run from right to left are set apart."""
+    turned = sorted((re.escape(name) for name in names if RIGHT_TO_LEFT.search(name)), key=len, reverse=True)
+    parts = re.split(f"({'|'.join(turned)})", sentence) if turned else [sentence]
+    return Markup("").join(own(part) if place % 2 else part for place, part in enumerate(parts))
+
+
 FILTERS = {
+    "own": own,
+    "naming": naming,
+    "apart": drawings.apart,  # the same where no element can stand: in attributes, titles and options
     "worker": worker,
     "percent": percent,
     "number": number,

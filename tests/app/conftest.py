@@ -77,11 +77,11 @@ class Service:
         with self.database.begin() as tx:
             claims.beat(tx, held, lease=600, news=news, progress=progress)
 
-    def end(self, held, error=None):
+    def end(self, held, error=None, message="for the test"):
         """Let a job fail, or stop as its user asked."""
         with self.database.begin() as tx:
             if error is not None:
-                claims.fail(tx, held, jobs.error(error, "for the test", phase="stage1"))
+                claims.fail(tx, held, jobs.error(error, message, phase="stage1"))
             else:
                 claims.cancel(tx, held)
 

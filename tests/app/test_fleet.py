@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from ports import free_port
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.parser import text_string_to_metric_families
-from servers import free_port
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-for-tests-0123456789"  # noqa: S105 - of a service on loopback that lives for a test

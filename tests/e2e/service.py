@@ -7,7 +7,6 @@ import contextlib
 import io
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import psutil
+from ports import free_port
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
@@ -28,11 +28,6 @@ TOKEN = "a-token-for-tests-0123456789"  # noqa: S105 - of a service on loopback 
 LEASE = 4.0
 ROOT = Path(__file__).parents[2]
 ENDED_NAMES = {str(state) for state in ENDED}
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def rows(count=600, classes=3, seed=0):
@@ -127,7 +122,8 @@ class Service:
 
     def start_api(self):
         self.api = self._spawn("app.serve")
-        self.until(self.answers, what="the API answers")
+        self.until(lambda: self.answers() or self.api.poll() is not None, what="the API answers")
+        assert self.api.poll() is None, f"the API ended: {self.tail()}"
 
     def start_worker(self, module="worker", **env):
         self.workers.append(self._spawn(module, **env))

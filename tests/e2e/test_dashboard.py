@@ -40,7 +40,9 @@ def test_the_first_job_by_clicks_alone_from_the_sample_to_the_playground(page, s
     assert page.locator("svg.curves").count() == 3  # the loss of each stage, and the agreement
     page.focus("svg.heat")
     page.keyboard.press("ArrowRight")
-    assert re.fullmatch(r"true 0, given 1: .* %( \(95 % interval .*\))?", page.inner_text("#cell"))
+    assert re.fullmatch(
+        r"true \u20680\u2069, given \u20681\u2069: .* %( \(95 % interval .*\))?", page.inner_text("#cell")
+    )
     page.click("text=Try the model")
     page.wait_for_selector(f"{READY} #draw")  # a link brought the page: the mouse is heard when it is ready
     box = page.locator("#draw").bounding_box()
@@ -71,6 +73,19 @@ def test_a_keyboard_reaches_the_content_first_and_then_a_new_job(page, service, 
     page.focus("#cancel")
     page.keyboard.press("Enter")
     page.wait_for_selector(".state.cancelled")
+
+
+def test_pictures_side_by_side_begin_in_line_however_long_their_titles_are(page, service, trained):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{service.client.base_url}/ui/jobs/{trained[0]}")
+    page.wait_for_selector(".thirds svg.curves")
+    tops = "all => all.map(one => [one.getBoundingClientRect().top, one.parentElement.getBoundingClientRect().top])"
+    page.eval_on_selector_all(
+        ".thirds figcaption", "all => all[all.length - 1].append(' and more'.repeat(20))"
+    )
+    pictures = page.eval_on_selector_all(".thirds svg.curves", tops)
+    assert len(pictures) == 3
+    assert len({tuple(map(round, one)) for one in pictures}) == 1
 
 
 def test_names_full_of_markup_stay_text(page, service, trained):
@@ -125,4 +140,4 @@ def test_a_hundred_classes_fit_a_phone(page, service):
     page.focus("svg.heat")
     for _ in range(3):  # small entries are not drawn: every step goes on to one that is
         page.keyboard.press("ArrowDown")
-    assert re.fullmatch(r"true \d+, given \d+: .*", page.inner_text("#cell"))
+    assert re.fullmatch(r"true \u2068\d+\u2069, given \u2068\d+\u2069: .*", page.inner_text("#cell"))

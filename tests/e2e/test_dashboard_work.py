@@ -231,7 +231,7 @@ def test_a_key_is_made_shown_once_and_revoked(page, service):
     secret = page.wait_for_selector("#secret code").inner_text()
     with_it = {"Authorization": f"Bearer {secret}"}
     assert service.client.get("/jobs", headers=with_it).status_code == 200
-    page.wait_for_selector("[data-live=keys] th:text('of a test')")
+    page.wait_for_selector("[data-live=keys] th:has-text('of a test')")
     page.evaluate("window.confirm = () => true")  # dialogs are faults elsewhere
     page.click("[data-live=keys] tr:has-text('of a test') button")
     page.wait_for_selector("[data-live=keys] tr:has-text('of a test') td:text('revoked')")

@@ -11,7 +11,8 @@ import time
 
 import httpx
 import pytest
-from service import ROOT, command_line, free_port, ours, rows, spec
+from ports import free_port
+from service import ROOT, command_line, ours, rows, spec
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -141,7 +142,7 @@ def test_processes_killed_while_they_wait_for_work_stop_no_job(up):
     for idle in main.children():
         idle.kill()
     job = submit(up.client, epochs=(2, 2))
-    until(lambda: state(up.client, job) == "succeeded", 120)
+    until(lambda: state(up.client, job) == "succeeded", 200)
     assert "pool_broken" in (up.home / "logs" / "worker.log").read_text()
 
 

@@ -72,6 +72,7 @@ def test_labels_are_reviewed_by_keyboard_and_become_a_dataset_and_a_job(page, se
     page.keyboard.press("a")
     page.keyboard.press("u")  # of a row that is undecided: the latest decision
     assert "undecided again" in page.inner_text("#told")
+    assert page.inner_text("#told bdi") == first[3]["id"]  # what users wrote is set apart from our words
     assert page.evaluate("document.activeElement.dataset.id") == first[3]["id"]
     page.keyboard.press("p")
     assert page.evaluate("document.activeElement.dataset.id") == first[2]["id"]
@@ -87,6 +88,9 @@ def test_labels_are_reviewed_by_keyboard_and_become_a_dataset_and_a_job(page, se
     page.wait_for_url("**rows=decided")
     assert page.locator(".card .verdict").all_inner_texts() == [
         f"✓ accepted, {first[0]['suggested']}", f"✓ kept, {first[1]['given']}", f"✓ relabelled, odd{MARKUP}",
+    ]  # fmt: skip
+    assert page.locator(".card .verdict bdi").all_inner_texts() == [
+        first[0]["suggested"], first[1]["given"], f"odd{MARKUP}",
     ]  # fmt: skip
     page.click("text=Train again on it")
     page.wait_for_url(lambda url: "/ui/jobs/job_" in url and job not in url)

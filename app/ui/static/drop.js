@@ -1,5 +1,5 @@
 // Brings a file to the service as the raw body, with a bar.
-import { csrf, Problem } from "./service.js";
+import { csrf, own, Problem } from "./service.js";
 
 const find = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
 
@@ -44,7 +44,7 @@ function send(file, name) {
   request.onload = () => answered(request);
   request.onerror = () => failed("The upload was cut off; nothing was kept.");
   find("drop-bar").hidden = false;
-  find("drop-said").textContent = `Sending ${file.name} …`;
+  find("drop-said").replaceChildren("Sending ", own(file.name), " …");
   request.send(file);
 }
 

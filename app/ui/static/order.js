@@ -111,12 +111,19 @@ function follow(method) {
   return button;
 }
 
+/** What the run costs, as far as it is known before stage 1. @param {any} found */
+function steps({ trainings, steps, most_steps }) {
+  const many = (/** @type {number} */ value) => value.toLocaleString("en");
+  const most = most_steps > steps ? `, or ${many(most_steps)} if stage 1 cannot tell the classes apart` : "";
+  return `${many(steps)} steps in ${many(trainings.length)} trainings${most}`;
+}
+
 /** @param {any} said */
 function lines({ config, forecast: found }) {
   const many = (/** @type {number} */ value) => value.toLocaleString("en");
   const facts = [
     `${many(found.training_rows)} of ${many(found.rows)} rows to train on, ${many(found.classes)} classes`,
-    `Method ${config.method.name}, net ${config.net.name}: ${config.stage1.epochs} and ${config.stage2.epochs} epochs, ${many(found.steps)} steps`,
+    `Method ${config.method.name}, net ${config.net.name}: ${config.stage1.epochs} and ${config.stage2.epochs} epochs, ${steps(found)}`,
     `About ${many(Math.round(found.similar_pairs_per_batch))} similar pairs in a batch of stage 2`,
   ];
   return [

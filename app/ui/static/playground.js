@@ -1,6 +1,6 @@
 // A row by hand, and what the model says of it: clean and noisy posterior as bars; aliases and keys by form.
 import { refresh } from "./live.js";
-import { call, element, tell } from "./service.js";
+import { call, element, own, tell } from "./service.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const OUTPUTS = ["class", "probabilities", "noisy_probabilities"];
@@ -48,7 +48,7 @@ async function show(asked) {
   try {
     const said = await asked();
     const [found] = said.predictions;
-    find("answer").replaceChildren(element("strong", {}, found.class), ` with probability ${found.probability.toFixed(3)}`);
+    find("answer").replaceChildren(element("strong", {}, own(found.class)), ` with probability ${found.probability.toFixed(3)}`);
     const order = found.probabilities.map((/** @type {number} */ p, /** @type {number} */ k) => [p, k]).sort((a, b) => b[0] - a[0]);
     find("posterior").replaceChildren(...order.slice(0, SHOWN).map(([p, k]) => bar(said.classes[k], p, found.noisy_probabilities[k])));
     find("answers").hidden = false;
@@ -70,7 +70,7 @@ function bar(name, clean, noisy) {
     picture.append(piece);
   }
   const number = (/** @type {number} */ value) => element("td", { class: "num" }, value.toFixed(3));
-  return element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, picture), number(clean), number(noisy));
+  return element("tr", {}, element("th", { scope: "row" }, own(name)), element("td", {}, picture), number(clean), number(noisy));
 }
 
 /** @param {HTMLFormElement} form */

@@ -1,6 +1,7 @@
 // Suspicious rows one after the other, by keyboard or pointer; each decision is shown at once and saved as it is made.
 import { Outbox } from "./decisions.js";
 import * as correct from "./correct.js";
+import { apart, own } from "./service.js";
 
 const KEYS = { a: "accept", k: "keep", r: "relabel", u: "undo", ArrowRight: "next", ArrowDown: "next", n: "next", ArrowLeft: "previous", ArrowUp: "previous", p: "previous" };
 const find = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
@@ -88,7 +89,7 @@ function decide(card, decision, label) {
   if (decision) made.push(card);
   outbox.add(card.dataset.id ?? "", { decision, label });
   paint(card);
-  say(card, decision ? `Row ${card.dataset.id}: ${words(decision, label)}.` : `Row ${card.dataset.id}: undecided again.`);
+  say(card, "Row ", own(card.dataset.id ?? ""), ": ", ...(decision ? [WORDS[decision], ", ", own(label)] : ["undecided again"]), ".");
 }
 
 /** Show a decision and count it. @param {HTMLElement} card @param {string} decision @param {string} label */
@@ -124,27 +125,27 @@ function mark(target) {
   }
 }
 
-/** @param {string} decision @param {string} label */
-const words = (decision, label) => ({ accept: `accepted, ${label}`, keep: `kept, ${label}`, relabel: `relabelled, ${label}` })[decision] ?? "";
+/** @type {Record<string, string>} */
+const WORDS = { accept: "accepted", keep: "kept", relabel: "relabelled" };
 
 /** @param {HTMLElement} card */
 function paint(card) {
-  const { id = "", given, suggested, decision = "", label = "" } = card.dataset;
-  const said = words(decision, label);
+  const { id = "", given = "", suggested = "", decision = "", label = "" } = card.dataset;
   const waits = outbox.waiting.has(id);
   card.toggleAttribute("data-unsaved", waits);
   const place = card.querySelector(".verdict");
-  if (place) place.textContent = (said && `✓ ${said}`) + (waits && outbox.pause ? " (not saved yet)" : "");
-  card.setAttribute("aria-label", `Row ${id}: given ${given}, suggested ${suggested}; ${said || "undecided"}`);
+  place?.replaceChildren(...(decision ? [`✓ ${WORDS[decision]}, `, own(label)] : []), waits && outbox.pause ? " (not saved yet)" : "");
+  const said = decision ? `${WORDS[decision]}, ${apart(label)}` : "undecided";
+  card.setAttribute("aria-label", `Row ${apart(id)}: given ${apart(given)}, suggested ${apart(suggested)}; ${said}`);
   for (const button of card.querySelectorAll("[data-decide]")) button.setAttribute("aria-pressed", String(button.getAttribute("data-decide") === decision));
   const total = Number(list.dataset.total);
   find("reviewed").value = decided;
   find("count").textContent = `${decided.toLocaleString("en")} of ${total.toLocaleString("en")} reviewed`;
 }
 
-/** @param {HTMLElement} _card @param {string} text */
-function say(_card, text) {
-  find("told").textContent = text;
+/** @param {HTMLElement} _card @param {(string | Node)[]} what */
+function say(_card, ...what) {
+  find("told").replaceChildren(...what);
 }
 
 /** @param {"saved" | "saving" | "away"} state @param {number} left */

@@ -39,6 +39,12 @@ export function tell(error) {
   place.hidden = false;
 }
 
+/** A user's string inside ours: from right to left or not, it moves nothing around it. @param {string} text */
+export const own = (text) => element("bdi", {}, text);
+
+/** The same where no element can stand. @param {string} text */
+export const apart = (text) => `\u2068${text}\u2069`;
+
 /** An element with text and children; text is never HTML. @param {string} name @param {Record<string, string>} [attributes] @param {(Node | string)[]} children */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);

@@ -82,7 +82,9 @@ def test_workers_come_with_their_revision_and_go_with_it_and_jobs_stay(url):
 
 def test_a_schema_that_is_there_is_left_alone(url):
     schema.upgrade(url)
+    before = names(url)
     schema.upgrade(url)
+    assert names(url) == before
 
 
 def test_two_processes_that_migrate_at_once_take_turns(url):

@@ -117,8 +117,16 @@ def test_what_was_used_longest_ago_goes_first_and_what_is_in_use_stays(hosts):
     assert (there.open_dataset(names[0]) / "x").read_text() == "0" * 1000
 
 
-def test_many_who_open_one_folder_at_once_all_get_it_whole(hosts):
-    name, failed = keep(hosts("here"), x="1" * 100_000, y="2"), []
+def test_many_who_open_one_folder_at_once_all_get_it_whole(hosts, monkeypatch):
+    name, failed, brought = keep(hosts("here"), x="1" * 100_000, y="2"), [], []
+    place = copies.Copies.place
+
+    def slowly(self, filled, folder):
+        brought.append(folder)
+        time.sleep(0.2)  # so that all of them come while it is under way
+        place(self, filled, folder)
+
+    monkeypatch.setattr(copies.Copies, "place", slowly)
 
     def open_it():
         folder = hosts("there").open_dataset(name)
@@ -131,6 +139,7 @@ def test_many_who_open_one_folder_at_once_all_get_it_whole(hosts):
     for thread in threads:
         thread.join()
     assert failed == []
+    assert len(brought) == 1, "a second copy takes the first from under those who opened it"
 
 
 def test_a_state_that_is_not_whole_is_passed_over_for_the_attempt_before_it(hosts):

@@ -5,7 +5,7 @@ import html
 import pytest
 
 from app.core import workers
-from app.ui import words
+from app.ui import reports, words
 
 TABLE = "size,colour,y\n" + "".join(f"{i},{'red' if i % 2 else ''},{'ab'[i % 2]}\n" for i in range(20))
 
@@ -14,9 +14,23 @@ def test_the_first_rows_of_a_table_are_shown_with_their_own_values(shared, brows
     dataset = shared.upload(TABLE, name="table")["id"]
     text = browser.get(f"/ui/datasets/{dataset}").text
     assert "The first rows" in text
-    assert '<th scope="col">colour</th>' in text
-    assert "<td>11</td><td>red</td>" in text
-    assert '<td>10</td><td><span class="hint">missing</span></td>' in text
+    assert '<th scope="col"><bdi>colour</bdi></th>' in text
+    assert "<td><bdi>11</bdi></td><td><bdi>red</bdi></td>" in text
+    assert '<td><bdi>10</bdi></td><td><span class="hint">missing</span></td>' in text
+
+
+def test_columns_that_are_left_out_are_shown_with_why_and_how_to_keep_them(shared, browser):
+    rows = "".join(f"{i % 5},it is {i},1,{'ab'[i % 2]}\n" for i in range(80))
+    dataset = shared.upload("size,remark,same,y\n" + rows, name="left")["id"]
+    told = shared.http.get(f"/datasets/{dataset}/report").json()["columns"]
+    assert told["reasons"]["same"] == {
+        "code": "constant",
+        "detail": "holds the same value in every row",
+        "keep": None,
+    }
+    text = browser.get(f"/ui/datasets/{dataset}").text
+    assert "has over 64 values, each in one row alone <small>(to keep it: <bdi>text=remark" in text
+    assert "holds the same value in every row" in text
 
 
 def test_the_first_texts_are_shown_as_snippets_and_never_as_markup(shared, browser):
@@ -81,7 +95,7 @@ def test_a_job_s_page_tells_the_whole_noise_report(shared, browser, published):
     assert found["advice"]["reason"] in text
     by_class = text[text.index("<caption>By class</caption>") :]
     for one in found["per_class"]:
-        start = by_class.index(f'<th scope="row">{one["class"]}</th>')
+        start = by_class.index(f'<th scope="row"><bdi>{one["class"]}</bdi></th>')
         assert words.percent(one["noise_rate"]) in by_class[start : start + 200]
     if found["interval"]:
         low, high = found["interval"]["matrix"][0][1]
@@ -104,6 +118,24 @@ def test_jobs_are_compared_by_the_worth_of_their_classifiers(shared, browser, pu
     assert words.percent(known["agreement"]["value"]) in text
     assert "on different datasets" in text
     assert "on different datasets" not in browser.get("/ui/compare", params={"job": jobs[:1]}).text
+
+
+def test_an_agreement_that_the_matrix_forbids_is_explained(shared, browser, published, monkeypatch):
+    _, job = published("vectors")
+    known = shared.http.get(f"/jobs/{job}/report").json()
+    share = {"value": 0.87, "low": 0.8, "high": 0.92, "rows": 90}
+    told = {"agreement": share, "ceiling": 0.72, "clean": None, "withheld": ["T_c is singular."]}
+    monkeypatch.setattr(
+        reports, "worth", lambda *_: known | {"worth": known["worth"] | told | {"gold": None}}
+    )
+    text = browser.get(f"/ui/jobs/{job}").text
+    assert "It agrees with more labels than the matrix allows" in text
+    assert "T_c is singular. Gold rows would tell." in text
+    level = told | {"ceiling": 0.9, "gold": share}
+    monkeypatch.setattr(reports, "worth", lambda *_: known | {"worth": known["worth"] | level})
+    text = browser.get(f"/ui/jobs/{job}").text
+    assert "more labels than the matrix allows" not in text
+    assert "Gold rows would tell" not in text, "there are some"
 
 
 def test_a_rollback_is_offered_only_where_there_is_something_to_go_back_to(shared, browser, published):

@@ -27,7 +27,7 @@ def cards(text):
 
 @pytest.mark.parametrize(
     ("kind", "shows"),
-    [("image", '<img src="data:image/png'), ("text", '<p class="text">'), ("tabular", '<dl class="cells">'),
+    [("image", '<img src="data:image/png'), ("text", '<p class="text" dir="auto">'), ("tabular", '<dl class="cells">'),
      ("vectors", '<p class="text num-text">')],
 )  # fmt: skip
 def test_a_row_of_each_kind_shows_what_it_holds(shared, browser, published, kind, shows):
@@ -51,6 +51,7 @@ def test_what_was_decided_is_there_when_the_page_comes_again(shared, browser, pu
     assert cards(text)[0]["label"] == rows[0]["suggested"]
     assert f"2 of {len(rows)} reviewed" in text
     left = browser.get(f"/ui/jobs/{job}/review?rows=undecided", headers=HTML).text
+    assert f"2 of {len(rows)} reviewed" in left
     assert [card["id"] for card in cards(left)] == [row["id"] for row in rows[2:26]]
     pair = {"given": rows[0]["given"], "suggested": rows[0]["suggested"]}
     some = cards(browser.get(f"/ui/jobs/{job}/review", params=pair, headers=HTML).text)
