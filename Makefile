@@ -69,7 +69,7 @@ bench-auto: setup .venv/cleanlab/ready ## how much `method: auto` loses against 
 	$(BIN)/python tests/bench/auto_speed.py
 
 bench-issues: setup .venv/cleanlab/ready ## wrong labels found and put right against gold, beside cleanlab
-	PYTHONPATH=tests/bench $(BIN)/python tests/bench/issues.py
+	PYTHONPATH=tests/bench $(BIN)/python tests/bench/issues.py --seeds $(or $(SEEDS),1) --large
 
 .venv/cleanlab/ready: requirements.lock
 	@test -x .venv/cleanlab/bin/python || $(BIN)/python -m venv .venv/cleanlab
@@ -100,8 +100,8 @@ stack: setup ## build and run the containers and beat them; needs a container en
 load: setup ## the service under load, on loopback
 	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/bench/load.py
 
-paper: setup ## the paper's experiments that the data at hand allow; resumes, prints tables
-	$(BIN)/python -m c2s paper --all
+paper: setup ## the paper's experiments that the data at hand allow and that nobody has run yet; resumes, prints tables
+	$(BIN)/python -m c2s paper --all --publish tests/bench/results
 
 audit: ## look every locked package up among the known vulnerabilities; needs the network, so no part of `make test`
 	@test -x .venv/audit/bin/pip-audit || { $(PYTHON) -m venv .venv/audit && .venv/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1; }
