@@ -79,7 +79,7 @@ def measure(name: str, make: auto_worlds.Make, seed: int, methods: list[str], ou
 
 def ours(world: auto_worlds.World, method: str, seed: int, scratch: Path) -> dict[str, object]:
     """One job with every setting but the method left to the library; seconds are of all phases, borrowed ones too."""
-    rows = data.Dataset(world.x, world.y, tuple(range(world.classes)), "vectors")
+    rows = data.Dataset(world.x, world.y, tuple(range(world.classes)), world.kind)
     wanted = config.TrainConfig.parse({"method": method, "seed": seed})
     folder = scratch / method
     shelves = groundwork.shelves(scratch / "groundwork", {}, wanted)
@@ -108,7 +108,8 @@ def ours(world: auto_worlds.World, method: str, seed: int, scratch: Path) -> dic
 def rival(world: auto_worlds.World, scratch: Path) -> dict[str, object]:
     """CleanLearning in its own process."""
     file = scratch / "world.npz"
-    np.savez(file, x=world.x, y=world.y, x_test=world.x_test, y_test=world.y_test)
+    x, x_test = (part.reshape(len(part), -1) for part in (world.x, world.x_test))  # images as their pixels
+    np.savez(file, x=x, y=world.y, x_test=x_test, y_test=world.y_test)
     command = [str(RIVAL), str(HERE / "rival_cleanlearning.py"), str(file)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     return {"accuracy": float(said[0]), "seconds": round(float(said[1]), 2)}

@@ -18,6 +18,7 @@ from c2s.paper import human, settings, sources
 
 Array = npt.NDArray[Any]
 WIDTH, TEST = 32, 3000
+IMAGES = 5000  # of a set of images: ten methods on all of them take hours
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class World:
     y_test: Array
     classes: int
     wrong: float  # share of the training labels
+    kind: str = "vectors"
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,12 @@ def digits(name: str, seed: int) -> World:
     return World(x[600:], noisy, x[:600], y[:600], 10, float((noisy != y[600:]).mean()))
 
 
-def real(dataset: str, name: str, seed: int, *, folder: Path | None = None) -> World:
-    """A set of the paper harness, under labels that came with it or under noise that is added."""
+def real(
+    dataset: str, name: str, seed: int, *, folder: Path | None = None, first: int | None = None
+) -> World:
+    """A set of the paper harness, or its first rows, under labels that came with it or under noise that is added."""
     found = sources.load(dataset, folder)
+    found = found if first is None else found.first(first)
     c = len(found.labels)
     added = (
         noise.corrupt(found.y, settings.matrix(name, c), rng=streams.numpy(seed, "flips"))
@@ -124,7 +129,7 @@ def real(dataset: str, name: str, seed: int, *, folder: Path | None = None) -> W
         else None
     )
     y = found.given[name] if added is None else added
-    return World(found.x, y, found.x_test, found.y_test, c, float((y != found.y).mean()))
+    return World(found.x, y, found.x_test, found.y_test, c, float((y != found.y).mean()), found.kind)
 
 
 Make = Callable[[int], World]
@@ -136,4 +141,8 @@ def every() -> dict[str, Make]:
     pairs = [("labelme", human.MAJORITY), ("labelme", human.ONE_ANSWER), ("hausa", human.RULES)]
     pairs += [("news20", "sym-0.4"), ("news20", "sym-0.6"), ("news20", "asym-0.2")]
     made |= {f"{d} {n}": lambda seed, d=d, n=n: real(d, n, seed) for d, n in pairs}
+    images = [("mnist", "sym-0.4"), ("mnist", "pair-0.45"), ("cifar10-subset", "worst")]
+    made |= {
+        f"{d} {n} first {IMAGES}": lambda seed, d=d, n=n: real(d, n, seed, first=IMAGES) for d, n in images
+    }
     return made | {f"digits {n}": lambda seed, n=n: digits(n, seed) for n in ("sym-0.4", "pair-0.45")}
