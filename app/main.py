@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app import doctor, inference, limits, watching
+from app import bodiless, doctor, inference, limits, watching
 from app.api import (
     admission,
     aliases,
@@ -71,7 +71,7 @@ class Service(FastAPI):
         if not isinstance(stack, ServerErrorMiddleware):  # pragma: no cover - another framework
             raise TypeError("the framework's outermost layer is not the one that ours replaces")
         chosen: Settings = self.state.settings
-        inner = direct.Direct(stack.app)  # `Guard` answers what nobody foresaw
+        inner = bodiless.Bodiless(direct.Direct(stack.app))  # `Guard` answers what nobody foresaw
         guarded = guard.Guard(
             inner,
             admission=self.state.admission,
