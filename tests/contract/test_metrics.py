@@ -38,11 +38,11 @@ def known():
 
 
 def documented():
-    rows = re.findall(r"^\| `(c2s_[a-z_]+)(?:\{([a-z,]+)\})?` \|", (ROOT / "README.md").read_text(), re.M)
+    rows = re.findall(r"^\| `(c2s_[a-z_]+)(?:\{([a-z,]+)\})?` \|", (ROOT / "GUIDE.md").read_text(), re.M)
     return {name: set(filter(None, labels.split(","))) for name, labels in rows}
 
 
-def test_every_figure_is_in_the_readme_and_every_one_there_exists():
+def test_every_figure_is_in_the_guide_and_every_one_there_exists():
     assert documented() == known()
 
 

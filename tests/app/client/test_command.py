@@ -291,8 +291,8 @@ def test_the_help_names_every_method_and_net():
     assert train.NETS == config.NETS
 
 
-def test_the_readme_tells_every_exit_code():
-    page = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+def test_the_guide_tells_every_exit_code():
+    page = (Path(__file__).parents[3] / "GUIDE.md").read_text(encoding="utf-8")
     for code, meaning in exits.MEANING.items():
         assert f"| {code} | {meaning} |" in page
 

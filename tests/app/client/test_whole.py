@@ -160,7 +160,9 @@ def test_a_job_is_run_and_watched_by_the_command(run):
 
 def test_the_quick_start_of_the_readme_runs_as_it_stands(shared, worker):
     page = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    [code] = re.findall(r"^### From Python\n\n```python\n(.*?)^```", page, re.S | re.M)
+    [code] = re.findall(
+        r"^## From Python\n\nThe client of a service:\n\n```python\n(.*?)^```", page, re.S | re.M
+    )
     assert len([line for line in code.splitlines() if line and "import" not in line]) <= 10
     told = os.environ | {"C2S_URL": shared.address, "C2S_TOKEN": TOKEN}
     done = subprocess.run([sys.executable, "-c", code], env=told, capture_output=True, text=True)
