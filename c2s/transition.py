@@ -215,7 +215,7 @@ def _pair_warnings(T_s: Matrix, rates: NoiseRates, c: int) -> list[str]:
     if rates.class_ > ROUNDING and not _reduces(rates):
         found.append(
             f"Similarity labels are not cleaner than class labels: {rates.similarity:.3f} of them are wrong,"
-            f" against {rates.class_:.3f}; prefer a method that works on class labels."
+            f" against {rates.class_:.3f}; methods on class labels, such as forward, do not pay for that."
         )
     gap = T_s[1, 1] - T_s[0, 1]
     if gap <= HIDDEN_GAP:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
 from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads
-from app.core import audit, errors, jobs, quotas
+from app.core import audit, errors, jobs, models, quotas
 from app.core.db import Database
 from app.core.storage import PREDICTIONS, Store
 from app.core.tables import Job, State
@@ -65,7 +65,9 @@ def _show(database: Database, job_id: str) -> PredictionsOut:
 
 
 async def _wish(
-    model: Annotated[str | None, Query(max_length=200, description=f"id or name, {FOR_FILES}")] = None,
+    model: Annotated[
+        str | None, Query(max_length=models.LONGEST, description=f"id or name, {FOR_FILES}")
+    ] = None,
     outputs: Annotated[str | None, Query(max_length=100, description=f"with commas, {FOR_FILES}")] = None,
     top_k: Annotated[int | None, Query(ge=1, le=1000, description=FOR_FILES)] = None,
     format: Annotated[Format | None, Query(description=FOR_FILES)] = None,  # noqa: A002 - the API's word

@@ -123,6 +123,9 @@ class CorrectedIn(BaseModel):
     ] = False
 
 
+USUAL = CorrectedIn()
+
+
 @router.post(
     "/{job_id}/corrected-dataset",
     status_code=201,
@@ -135,9 +138,9 @@ class CorrectedIn(BaseModel):
 )
 def create(
     job_id: deps.JobId,
-    body: CorrectedIn,
     response: Response,
     *,
+    body: CorrectedIn = USUAL,
     settings: deps.Config,
     database: deps.Db,
     store: deps.Files,

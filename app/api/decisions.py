@@ -16,6 +16,7 @@ router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
 )
 MOST = 1000  # in one request
+SHOWN = 20  # classes that a refusal names
 
 
 class DecisionIn(BaseModel):
@@ -123,7 +124,10 @@ def _faults(
     elif one.decision != "relabel" and one.label is not None:
         found.append(_fault(f"{here}/label", "extra_forbidden", f"{one.decision} takes no label"))
     elif one.label is not None and one.label not in places:
-        found.append(_fault(f"{here}/label", "not_found", "no class of the job has this name"))
+        known = ", ".join(list(places)[:SHOWN]) + (", ..." if len(places) > SHOWN else "")
+        found.append(
+            _fault(f"{here}/label", "not_found", f"no class of the job has this name: there are {known}")
+        )
     return found
 
 

@@ -26,12 +26,12 @@ class Strict(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        known, takes_json, path = _parameters(self.dependant), self.body_field is not None, self.path_format
+        known, path, body = _parameters(self.dependant), self.path_format, self.body_field
 
         async def strictly(request: Request) -> Response:
             scopes.check(request, path)
             check_parameters(request, known)
-            if takes_json:
+            if body is not None and (body.field_info.is_required() or _has_body(request)):
                 request = await _parsed(request)
             return await handle(request)
 
@@ -45,6 +45,16 @@ class Parsed(Request):
 
     async def json(self) -> Any:
         return self.value
+
+
+def _has_body(request: Request) -> bool:
+    """Whether a body comes, be it empty; without one, a request that has a usual one means that."""
+    given = heads.of(request.scope)
+    return (
+        b"transfer-encoding" in given
+        or given.get(b"content-length", b"0") != b"0"
+        or b"content-type" in given
+    )
 
 
 async def _parsed(request: Request) -> Request:

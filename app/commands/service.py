@@ -141,7 +141,7 @@ def run_check(chosen: argparse.Namespace) -> None:
 
 
 def run_doctor(chosen: argparse.Namespace) -> None:
-    """Print the findings; exit 1 if something is lost."""
+    """Print the findings; exit 2 if something is lost."""
     from app import doctor
     from app.core import readiness, stores
     from app.core.db import Database

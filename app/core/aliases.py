@@ -59,11 +59,12 @@ def create(tx: Session, model: Model, alias: str) -> Alias:
     made = Alias(project_id=model.project_id, name=model.name, alias=alias, model_id=model.id)
     made.number = 1 + (tx.scalar(last) or 0)
     tx.add(made)
-    _note(tx, made, model, "set", back=None)
     try:
         tx.flush()
     except IntegrityError as exc:
         raise errors.Moved("somebody else made the alias meanwhile") from exc
+    tx.refresh(made)
+    _note(tx, made, model, "set", back=None)
     return made
 
 
@@ -132,9 +133,9 @@ def _seen(tx: Session, name: str, alias: str, seen: Seen) -> Alias:
 
 def _shift(tx: Session, held: Alias, model: Model, action: str, *, back: int | None) -> None:
     held.model_id, held.number, held.moved_at = model.id, held.number + 1, now()
-    _note(tx, held, model, action, back=back)
     tx.flush()
     tx.refresh(held)
+    _note(tx, held, model, action, back=back)
 
 
 def _note(tx: Session, held: Alias, model: Model | None, action: str, *, back: int | None) -> None:
@@ -148,6 +149,7 @@ def _note(tx: Session, held: Alias, model: Model | None, action: str, *, back: i
             model_id=model.id if model else None,
             version=model.version if model else None,
             back=back,
+            at=held.moved_at if model else now(),  # the history and the alias tell one time
         )
     )
 

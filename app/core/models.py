@@ -112,7 +112,10 @@ def remove(tx: Session, model_id: str) -> Model:
     tx.get(Model, model_id, with_for_update=True)  # an alias that is set meanwhile is seen, or refused
     model = find(tx, model_id)
     if used := aliases(tx, [model])[model_id]:
-        detail = f"{len(used)} aliases point at the version, {used[0]} for one: move or delete them first"
+        named = ", ".join(used)
+        detail = (
+            f"the version is what {named} points at: move or delete the alias{'es' if used[1:] else ''} first"
+        )
         raise errors.Conflict(detail, code="model_in_use")
     tx.delete(model)
     return model

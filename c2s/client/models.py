@@ -41,9 +41,8 @@ class Models(Bound[M]):
 
     @operation
     async def get(self, model: Reference) -> Model[M]:
-        """A version, by its id, `name@3` or `name@alias`; a plain name stands for its newest version."""
-        raw = await self._service.json(Call.get(_path(model)))
-        return Model(self._service, raw["versions"][0] if "versions" in raw else raw)
+        """A version, by its id, `name@3`, `name@alias`, or a name: its alias `default`, else its newest version."""
+        return Model(self._service, await self._version(model))
 
     @operation
     async def lineage(self, model: Reference | Model[M]) -> dict[str, Any]:
@@ -66,10 +65,10 @@ class Models(Bound[M]):
     ) -> dict[str, Any]:
         """Point an alias of its name at a version; where somebody else is faster it is `Changed`.
 
-        `etag`: what the alias was when you decided, as `alias()` tells; without one, what it is now.
+        A plain name stands for its newest version here. `etag`: what the alias was when you decided, as `alias()`
+        tells; without one, what it is now.
         """
-        raw = await self._service.json(Call.get(_path(id_of(model))))
-        found = raw["versions"][0] if "versions" in raw else raw
+        found = await self._version(id_of(model), newest=True)
         seen = etag or await self._etag(found["id"], alias)
         condition = {"If-None-Match": "*"} if seen is None else {"If-Match": seen}
         call = Call("PUT", _alias_path(found["id"], alias), body=encoded({"model_id": found["id"]}))
@@ -77,6 +76,18 @@ class Models(Bound[M]):
             replace(call, headers={"Content-Type": JSON, **condition})
         )
         return moved
+
+    async def _version(self, model: Reference, *, newest: bool = False) -> dict[str, Any]:
+        """The version that is meant; `newest`: a plain name means what was published last, whatever it serves."""
+        raw: dict[str, Any] = await self._service.json(Call.get(_path(model)))
+        if "versions" not in raw:
+            return raw
+        serving = [one["model_id"] for one in raw["aliases"] if one["alias"] == "default" and not newest]
+        if not serving:
+            last: dict[str, Any] = raw["versions"][0]
+            return last
+        found: dict[str, Any] = await self._service.json(Call.get(_path(serving[0])))
+        return found
 
     async def _etag(self, name: str, alias: str) -> str | None:
         try:

@@ -48,7 +48,9 @@ def run_ls(chosen: argparse.Namespace) -> None:
     with chosen.out.open("w", newline="", encoding="utf-8") as file:
         rows = ([cells.harmless(row.get(name, "")) for name in names] for row in found)
         csv.writer(file, lineterminator="\n").writerows([names, *rows])
-    sys.stderr.write(f"{len(found)} rows in {chosen.out}: fill {LABEL}, then c2s gold count {chosen.job}\n")
+    sys.stderr.write(
+        f"{len(found)} rows in {chosen.out}: fill {LABEL}, then c2s gold count {chosen.job} {chosen.out}\n"
+    )
     if chosen.output == "json":
         remote.as_json({"file": str(chosen.out), "rows": len(found)})
 

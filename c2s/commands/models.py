@@ -11,7 +11,8 @@ from typing import Any
 from c2s.commands import remote
 
 COLUMNS = ("id", "name", "version", "aliases", "method", "created_at")
-REFERENCE = "an id, a name (its newest version), name@3 or name@alias"
+REFERENCE = "an id, name@3, name@alias, or a name: its alias default, else its newest version"
+NEWEST = "an id, name@3, name@alias, or a name: its newest version"
 
 
 def add(commands: Any) -> None:
@@ -21,7 +22,7 @@ def add(commands: Any) -> None:
     listed.add_argument("--name", help="of this name only")
     listed.add_argument("--limit", type=int, default=50)
     moved = verbs.add("promote", run_promote, "point an alias at a version")
-    moved.add_argument("model", metavar="MODEL", help=REFERENCE)
+    moved.add_argument("model", metavar="MODEL", help=NEWEST)
     moved.add_argument("--alias", default="default", help="default: default, which a plain name stands for")
     moved.add_argument("--etag", help="what the alias was when you decided; exit with 2 if it moved since")
     back = verbs.add("rollback", run_rollback, "point an alias at what it pointed at before")

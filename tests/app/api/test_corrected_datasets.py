@@ -88,8 +88,10 @@ def test_confident_corrections_join_where_a_threshold_says_so_and_people_win(ser
 
 def test_nothing_to_correct_and_a_single_class_left_are_conflicts(service, review):
     dataset, job, _ = review(service)
-    answer = service.http.post(f"{job}/corrected-dataset", json={})
+    answer = service.http.post(f"{job}/corrected-dataset")  # every field has a default
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    for unsaid in ({"content": b"{}"}, {"content": b"{}", "headers": {"Content-Type": "text/plain"}}):
+        assert service.http.post(f"{job}/corrected-dataset", **unsaid).status_code == 415
     decide(service, job, *((str(row), "relabel", "1") for row in range(90)))
     answer = service.http.post(f"{job}/corrected-dataset", json={})
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")

@@ -116,6 +116,7 @@ def test_a_decision_that_makes_no_sense_is_told_by_its_place_and_keeps_nothing(s
         assert answer.status_code == 422, one
         fault = answer.json()["errors"][0]
         assert (fault["pointer"], fault["code"]) == (pointer, code)
+        assert one.get("label") != "nothing" or fault["detail"].endswith("there are 0, 1, 2")
     for count in (0, 1001):
         many = {"decisions": [{"id": "0", "decision": "keep"}] * count}
         assert shared.http.post(f"{job}/decisions", json=many).status_code == 422

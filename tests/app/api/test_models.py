@@ -156,6 +156,7 @@ def test_a_rollback_goes_back_step_by_step_and_the_history_tells(shared, version
         ("rollback", 1),
     ]
     assert said.headers["ETag"] == '"7"'
+    assert said.json()["moved_at"] == said.json()["history"][0]["at"]
     known = {"If-None-Match": said.headers["ETag"]}
     assert shared.http.get("/models/rolled/aliases/default", headers=known).status_code == 304
 

@@ -172,7 +172,7 @@ def test_many_rows_are_asked_in_lots_of_one_version(client, published, monkeypat
     np.testing.assert_allclose(parts.to_numpy(), whole.to_numpy())
 
 
-def test_versions_are_promoted_rolled_back_exported_and_deleted(client, published, tmp_path):
+def test_versions_are_promoted_rolled_back_exported_and_deleted(client, shared, published, tmp_path):
     first, _ = published("vectors")
     second, _ = published("vectors", fresh=True)
     assert {one.id for one in client.models.list(name="vectors model")} >= {first, second}
@@ -182,6 +182,12 @@ def test_versions_are_promoted_rolled_back_exported_and_deleted(client, publishe
     with pytest.raises(problems.Changed):
         client.models.promote(first, "champion", etag=seen)
     assert client.models.get("vectors model@champion").aliases == ["champion"]
+    client.models.promote(first)  # the alias default
+    assert client.models.get("vectors model").id == client.predict("vectors model", [[0] * 4]).model == first
+    assert (
+        client.models.promote("vectors model", "champion")["model_id"] == second
+    )  # a name is its newest here
+    shared.http.delete("/models/vectors model/aliases/default", headers={"If-Match": "*"}).raise_for_status()
     with pytest.raises(problems.Conflict) as used:
         client.models.delete(second)
     assert used.value.code == "model_in_use"
