@@ -9,6 +9,8 @@ AUDIT = .venv/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-sp
 .PHONY: help setup demo up down test check format bench bench-serve bench-auto bench-issues faults scale shots celery56 images stack load paper audit clean
 # the service that these commands start keeps its state here, not in the user's home
 export C2S_HOME ?= $(CURDIR)/.c2s
+# some containers set it; then each of a thousand processes would compile all of its modules
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## what this file can do
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -39,6 +41,7 @@ check: setup ## the same, under its other name
 	$(BIN)/mypy
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive c2s app worker migrations
 	$(BIN)/lint-imports
+	$(BIN)/python -m compileall -q c2s app worker migrations  # a process that reads untrusted bytes writes none of its own
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 format: setup ## put the code in order

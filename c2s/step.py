@@ -49,12 +49,12 @@ def take(
     if stage.elr is not None:
         loss = loss + stage.elr.weight * _remember(trainee, rows, logits, stage.elr.momentum, mixture)
     for optimizer in trainee.optimizers:
-        optimizer.zero_grad(set_to_none=True)
+        for parameter in optimizer.parameters:
+            parameter.grad = None
     loss.backward()
     if stage.clip_norm is not None:
         nn.utils.clip_grad_norm_(trainee.net.parameters(), stage.clip_norm)
-    for group in trainee.optimizers[0].param_groups:
-        group["lr"] = schedule.rate_at(stage, at.step, phase.steps, phase.epochs)
+    trainee.optimizers[0].rate = schedule.rate_at(stage, at.step, phase.steps, phase.epochs)
     for optimizer in trainee.optimizers:
         optimizer.step()
     _average(trainee, phase, at.step)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from c2s import config
 from c2s.matrices import TransitionModule
 from c2s.nets.twins import Twins
+from c2s.optimizers import SGD, Adam, Optimizer
 
 
 class Trainee:
@@ -21,7 +22,7 @@ class Trainee:
         self._live, self._slow = _floats(net), _floats(self.average)
         self.optimizers = [_optimizer(net, stage)]
         if T.learning_rate is not None:  # T moves by its own rule, unscheduled and without decay
-            self.optimizers.append(torch.optim.Adam(T.parameters(), lr=T.learning_rate))
+            self.optimizers.append(Adam(T.parameters(), rate=T.learning_rate))
         kept = (2 if isinstance(net, Twins) else 1, rows if stage.elr else 0, len(T.class_matrix()))
         # (nets, n, c)  what early-learning regularisation remembers of each row
         self.memory = torch.zeros(kept, device=T.class_matrix().device)
@@ -49,8 +50,8 @@ class Trainee:
         if self.memory.numel():
             found["memory"] = self.memory
         for number, optimizer in enumerate(self.optimizers):
-            for index, slots in optimizer.state_dict()["state"].items():
-                found |= {f"optimizer.{number}.{index}.{slot}": value for slot, value in slots.items()}
+            for place, slots in optimizer.slots.items():
+                found |= {f"optimizer.{number}.{place}.{slot}": value for slot, value in slots.items()}
         return found
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -62,15 +63,15 @@ class Trainee:
         if self.memory.numel():
             self.memory.copy_(tensors["memory"])
         for number, optimizer in enumerate(self.optimizers):
-            _restore_optimizer(optimizer, _under(f"optimizer.{number}.", tensors))
+            optimizer.restore(_under(f"optimizer.{number}.", tensors))
 
 
-def _optimizer(net: nn.Module, stage: config.Stage) -> torch.optim.Optimizer:
+def _optimizer(net: nn.Module, stage: config.Stage) -> Optimizer:
     parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
     rate, decay = stage.learning_rate, stage.weight_decay
     if stage.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=True)
-    return torch.optim.SGD(parameters, lr=rate, momentum=stage.momentum, weight_decay=decay, fused=True)
+        return Adam(parameters, rate=rate, decay=decay, fused=True)
+    return SGD(parameters, rate=rate, momentum=stage.momentum, decay=decay)
 
 
 def _state(module: nn.Module) -> dict[str, Tensor]:
@@ -83,15 +84,3 @@ def _floats(module: nn.Module) -> list[Tensor]:
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
-def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
-        index, slot = name.split(".")
-        like = parameters[int(index)]
-        if value.shape == like.shape:  # fused kernels read raw memory: the layout must be the parameter's
-            value = torch.empty_like(like, dtype=value.dtype, requires_grad=False).copy_(value)
-        state.setdefault(int(index), {})[slot] = value
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
