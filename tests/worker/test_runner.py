@@ -254,13 +254,13 @@ def test_a_disk_that_keeps_failing_fails_the_job_within_bounds(home, small, sabo
 
 @pytest.fixture
 def little_memory():
-    """A control group that may hold 200 MB: the file through which a process joins it."""
+    """A control group that may hold 100 MB: the file through which a process joins it."""
     for root, limit in (("memory/", "memory.limit_in_bytes"), ("", "memory.max")):
         group = Path("/sys/fs/cgroup") / f"{root}c2s-test-{os.getpid()}"
         with contextlib.suppress(OSError):
             group.mkdir()
         if (group / limit).exists():
-            (group / limit).write_text(str(200 * 2**20))
+            (group / limit).write_text(str(100 * 2**20))
             yield group / "cgroup.procs"
             until(lambda members=group / "cgroup.procs": not members.read_text())
             group.rmdir()
