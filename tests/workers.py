@@ -8,10 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import databases
 import numpy as np
 import psutil
 
-from app.core import claims, datasets, db, ids, jobs, schema, settings, storage
+from app.core import claims, datasets, db, ids, jobs, settings, storage
 from app.core.tables import Dataset, Event, Intake, Job, Model
 from c2s import config, data, defaults, noise, streams
 from worker import runner
@@ -56,7 +57,7 @@ class Home:
             "min_free_bytes": 0,
         }
         self.settings = settings.Settings(home=folder, **(quick | more))
-        schema.upgrade(self.settings.database)
+        databases.prepare(self.settings.database)
         self.db = db.Database(self.settings.database)
         self.store = storage.Store(self.settings.store)
         self.workers = []

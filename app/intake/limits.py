@@ -18,6 +18,7 @@ ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve address space ahead
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYDANTIC_DISABLE_PLUGINS": "__all__",  # else it asks every installed distribution whether it is one
 }
 
 

@@ -10,6 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import Any
 
+import databases
 import httpx
 import numpy as np
 import PIL.Image
@@ -17,7 +18,7 @@ import pytest
 import uvicorn
 
 from app import main, protocol
-from app.core import access, claims, db, ids, jobs, schema, storage
+from app.core import access, claims, db, ids, jobs, storage
 from app.core.settings import Settings
 from app.core.tables import Model
 from app.intake import reading
@@ -110,7 +111,7 @@ class Service:
 @contextlib.contextmanager
 def running(home, **chosen):
     settings = Settings(**{"home": home, "token": TOKEN, "min_free_bytes": 0, **chosen})
-    schema.upgrade(settings.database)
+    databases.prepare(settings.database)
     app = main.create_app(settings)
     quiet = {"log_config": None, "access_log": False, "server_header": False}
     config = uvicorn.Config(app, port=0, http=protocol.Guarded, timeout_graceful_shutdown=1, **quiet)

@@ -3,10 +3,11 @@
 import os
 import time
 
+import databases
 import pytest
 
 from app import cli, doctor
-from app.core import claims, db, ids, jobs, schema, settings
+from app.core import claims, db, ids, jobs, settings
 from app.core.storage import Store
 from app.core.tables import Dataset, Intake, Model
 
@@ -14,7 +15,7 @@ from app.core.tables import Dataset, Intake, Model
 @pytest.fixture
 def place(tmp_path):
     url = f"sqlite:///{tmp_path / 'c2s.sqlite3'}"
-    schema.upgrade(url)
+    databases.prepare(url)
     database, store = db.Database(url), Store(tmp_path / "store")
     yield database, store
     database.close()

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from c2s import config, data, errors
+from c2s import config, data, defaults, errors
 from c2s.nets import choice, inputs
-from c2s.shape import Shape, auto
+from c2s.shape import Shape
 
 
 def images(height=28, width=28, channels=1, classes=10):
@@ -176,13 +176,13 @@ def test_a_shake_shake_net_too_narrow_to_halve_is_refused():
     ],
 )
 def test_auto_chooses_by_the_shape_of_the_data(shape, expected):
-    assert auto(shape, rows=10_000) == expected
+    assert defaults.net_for(shape, rows=10_000) == expected
 
 
 def test_of_few_rows_with_many_features_half_the_units_are_dropped():
     wide = Shape(kind="vectors", classes=2, width=100)
-    assert auto(wide, rows=400) == config.Mlp()
-    assert auto(wide, rows=399) == config.Mlp(dropout=0.5)
+    assert defaults.net_for(wide, rows=400) == config.Mlp()
+    assert defaults.net_for(wide, rows=399) == config.Mlp(dropout=0.5)
 
 
 def test_shapes_and_the_automatic_choice_load_without_torch():

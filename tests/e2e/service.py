@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import databases
 import httpx
 import numpy as np
 import psutil
@@ -20,7 +21,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
 from app import doctor
-from app.core import claims, db, events, schema
+from app.core import claims, db, events
 from app.core.storage import Store
 from app.core.tables import ENDED, Job, Model
 
@@ -98,7 +99,7 @@ class Service:
             timeout=60,
             event_hooks={"response": [self._note]},
         )
-        schema.upgrade(self.database_url)
+        databases.prepare(self.database_url)
         self.database = db.Database(self.database_url)
         self.store = Store(Path(self.env.get("C2S_STORE_URL") or self.home / "store"))
 

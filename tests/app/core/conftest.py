@@ -1,8 +1,9 @@
 """A database of each test's own, on SQLite and on PostgreSQL."""
 
+import databases
 import pytest
 
-from app.core import db, schema
+from app.core import db
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -16,7 +17,7 @@ def url(request, tmp_path):
 @pytest.fixture
 def database(url):
     """One with all its tables."""
-    schema.upgrade(url)
+    databases.prepare(url)
     found = db.Database(url)
     yield found
     found.close()

@@ -5,11 +5,12 @@ import subprocess
 import sys
 import threading
 
+import databases
 import pytest
 from sqlalchemy import event, func, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from app.core import db, groups, schema
+from app.core import db, groups
 from app.core.tables import Receipt
 
 COUNT = 12
@@ -18,7 +19,7 @@ COUNT = 12
 @pytest.fixture
 def embedded(tmp_path):
     url = f"sqlite:///{tmp_path / 'c2s.sqlite3'}"
-    schema.upgrade(url)
+    databases.prepare(url)
     database = db.Database(url)
     yield database
     database.close()

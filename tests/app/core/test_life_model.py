@@ -4,18 +4,17 @@
 """
 
 import contextlib
-import functools
 import os
-import sqlite3
 import tempfile
 from pathlib import Path
 
+import databases
 import hypothesis
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from sqlalchemy import func, select, update
 
-from app.core import claims, datasets, db, errors, events, ids, jobs, schema
+from app.core import claims, datasets, db, errors, events, ids, jobs
 from app.core.tables import ACTIVE, ENDED, Dataset, Intake, Job, Model, State
 
 EXAMPLES = int(os.environ.get("C2S_TEST_EXAMPLES", "15"))
@@ -30,7 +29,7 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         file = Path(self.folder.name) / "c2s.sqlite3"
-        file.write_bytes(_empty())
+        databases.prepare(f"sqlite:///{file}")
         self.database = db.Database(f"sqlite:///{file}")
         self.held, self.ended, self.fences = [], {}, {}  # claims; the end of each job; the highest fence seen
         with self.database.begin() as tx:
@@ -137,17 +136,6 @@ class Life(RuleBasedStateMachine):
                 if job.state in ENDED:
                     self.ended[job.id] = job.state
                 self.fences[job.id] = max(self.fences[job.id], job.fence)
-
-
-@functools.cache
-def _empty():
-    """A database with all its tables: migrating takes longer than a life."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "c2s.sqlite3"
-        schema.upgrade(f"sqlite:///{file}")
-        with contextlib.closing(sqlite3.connect(file)) as plain:
-            plain.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return file.read_bytes()
 
 
 def _is_free(row, now):

@@ -6,11 +6,12 @@ import secrets
 import threading
 import time
 
+import databases
 import pytest
 from faulty_line import bucket_of
 
 from app import doctor
-from app.core import copies, db, errors, ids, schema, settings, storage, stores
+from app.core import copies, db, errors, ids, settings, storage, stores
 from c2s import folders
 
 OLD = 2 * copies.YOUNG_SECONDS
@@ -172,7 +173,7 @@ def test_a_worker_thought_dead_leaves_litter_alone_and_the_janitor_finds_it(host
 
 def test_the_doctor_finds_orphans_losses_and_uploads_in_parts_in_a_bucket(hosts, tmp_path):
     url = f"sqlite:///{tmp_path / 'c2s.sqlite3'}"
-    schema.upgrade(url)
+    databases.prepare(url)
     database, here = db.Database(url), hosts("here")
     name = keep(here, x="1")
     hosts.bucket._line.ask("POST", hosts.bucket._path("jobs/x/1/run/model/w"), {"uploads": ""})
