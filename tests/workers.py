@@ -11,6 +11,7 @@ from pathlib import Path
 import databases
 import numpy as np
 import psutil
+from slow import slow
 
 from app.core import claims, datasets, db, ids, jobs, settings, storage
 from app.core.tables import Dataset, Event, Intake, Job, Model
@@ -20,13 +21,6 @@ from worker import runner
 ROOT = Path(__file__).parents[1]
 PATIENCE = 90.0  # seconds, on a machine with other things to do
 LEASE = 30.0  # a busy machine must not lose one; who waits for its end takes a shorter one
-# Read by every Python that starts with its folder on the path: each epoch of a trainer takes a tenth of a second, so
-# that a fault can be timed on any machine, and the processor has nothing to do meanwhile.
-SLOW = """import sys, time
-if "worker.trainer" in sys.orig_argv:
-    real = time.perf_counter
-    time.perf_counter = lambda: (time.sleep(0.05), real())[1]  # training reads it twice an epoch
-"""
 
 
 def rows(count=300, classes=4, seed=0):
@@ -129,8 +123,6 @@ class Home:
 
     def start(self):
         """A real worker, whose trainings are slow."""
-        (self.settings.root / "slow").mkdir(exist_ok=True)
-        (self.settings.root / "slow" / "sitecustomize.py").write_text(SLOW)
         told = self.settings.model_dump(mode="json", exclude_none=True)
         told = {
             f"C2S_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
@@ -143,7 +135,7 @@ class Home:
                 subprocess.Popen(
                     [sys.executable, "-m", "worker"],
                     cwd=ROOT,
-                    env=os.environ | told | {"PYTHONPATH": str(self.settings.root / "slow")},
+                    env=os.environ | told | {"PYTHONPATH": str(slow(self.settings.root))},
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=file,

@@ -13,7 +13,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def service(browser, tmp_path_factory):
-    with Service(tmp_path_factory.mktemp("home")) as found:
+    with Service(tmp_path_factory.mktemp("home"), slowly=True) as found:
         yield found
 
 

@@ -16,7 +16,8 @@ import namespaces
 import psutil
 import servers
 from service import LEASE, ROOT, Service
-from workers import SLOW, descendants
+from slow import SLOW, slow
+from workers import descendants
 
 from app import doctor
 from app.core import settings, stores
@@ -61,10 +62,8 @@ class Host:
 
     def __init__(self, service, number, space, *, waits):
         self.number, self.home = number, service.home / f"host-{number}-{int(waits)}"
-        slow = self.home / "slow"
-        slow.mkdir(parents=True, exist_ok=True)
-        (slow / "sitecustomize.py").write_text(SLOW if waits else "")
-        env = service.env | {"C2S_HOME": str(self.home), "PYTHONPATH": f"{slow}:{ROOT}"}
+        first = slow(self.home, SLOW if waits else "")
+        env = service.env | {"C2S_HOME": str(self.home), "PYTHONPATH": f"{first}:{ROOT}"}
         self.log = self.home / "worker.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

@@ -17,6 +17,7 @@ import httpx
 import numpy as np
 import psutil
 from ports import free_port
+from slow import slow
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
@@ -69,9 +70,9 @@ def ours(home):
 
 
 class Service:
-    """The processes, a client, and the counters that must stay zero."""
+    """The processes, a client, and the counters that must stay zero; `slowly` makes trainings wait each epoch."""
 
-    def __init__(self, folder, *, database=None, broker="memory://", workers=1, **env):
+    def __init__(self, folder, *, database=None, broker="memory://", workers=1, slowly=False, **env):
         self.home, self.port = Path(folder), free_port()
         self.database_url = database or f"sqlite:///{self.home / 'c2s.sqlite3'}"
         self.workers_wanted = workers
@@ -88,7 +89,7 @@ class Service:
             "C2S_MIN_FREE_BYTES": "0",
             "C2S_BALLAST_BYTES": "0",
             "C2S_LOG_LEVEL": "info",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{slow(self.home)}:{ROOT}" if slowly else str(ROOT),
         }
         self.env |= {name: str(value) for name, value in env.items()}
         self.api, self.workers = None, []

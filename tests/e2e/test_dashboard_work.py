@@ -42,9 +42,8 @@ def start(service, kind, content, **how):
     """The model that a short training of a file makes."""
     dataset = service.dataset(content, name=kind, **how)
     few = {"epochs": 1, "batch_size": 32}
-    made = service.client.post(
-        "/jobs", json={"dataset_id": dataset, "stage1": few, "stage2": few, "name": kind}
-    )
+    body = {"dataset_id": dataset, "stage1": few, "stage2": few, "transition": {"posteriors": "in-sample"}}
+    made = service.client.post("/jobs", json=body | {"name": kind})
     service.wait(made.json()["id"])
     return service.job(made.json()["id"])["model_id"]
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from ports import free_port
 from service import ROOT, command_line, ours, rows, spec
+from slow import slow
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -22,7 +23,7 @@ class Up:
 
     def __init__(self, home, **more):
         self.home = home
-        known = {"C2S_HOME": str(home), "C2S_PORT": str(free_port()), "PYTHONPATH": str(ROOT)}
+        known = {"C2S_HOME": str(home), "C2S_PORT": str(free_port()), "PYTHONPATH": f"{slow(home)}:{ROOT}"}
         short = {
             "C2S_LEASE_SECONDS": "4",
             "C2S_GRACE_SECONDS": "5",
@@ -100,7 +101,7 @@ def state(client, job):
 
 
 def test_ctrl_c_stops_everything_and_the_job_goes_on_after_the_next_start(up):
-    job = submit(up.client, epochs=(400, 20))
+    job = submit(up.client, epochs=(80, 5))
     until(lambda: up.client.get(f"/jobs/{job}/checkpoints").json()["data"])
     up.stop()
     assert up.process.returncode == 0
@@ -231,7 +232,7 @@ def test_weak_settings_refuse_to_start(tmp_path, name, value, said):
 def test_a_job_whose_worker_is_killed_is_taken_over_at_once_however_long_its_lease(tmp_path):
     up = Up(tmp_path, C2S_LEASE_SECONDS="3600")
     try:
-        job = submit(up.client, epochs=(400, 20))
+        job = submit(up.client, epochs=(80, 5))
         until(lambda: up.client.get(f"/jobs/{job}/checkpoints").json()["data"], 120)
         for worker in up.processes("-m worker"):
             worker.kill()

@@ -4,7 +4,8 @@ import secrets
 
 import pytest
 from faulty_line import bucket_of
-from workers import SLOW, rows, wanted
+from slow import SLOW
+from workers import rows, wanted
 
 from app.core import stores
 from c2s import cards

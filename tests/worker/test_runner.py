@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from workers import SLOW, gone, rows, trainers, until, wanted
+from slow import SLOW
+from workers import gone, rows, trainers, until, wanted
 
 from app.core import claims, jobs
 from app.core.tables import Job
