@@ -2,16 +2,16 @@
 
 | symbol of the paper          | here                                             |
 |------------------------------|--------------------------------------------------|
-| T_c, class transition        | `estimation.*`, `matrices.*`                     |
-| T_s, similarity transition   | `transition.similarity_from_class`               |
-| noise rates, Theorem 2       | `transition.noise_rates`                         |
-| H, similarity labels         | `pairs.similarity_labels`                        |
-| S, similarity posterior      | `pairs.similarity_posterior`                     |
-| L_c2s, Forward               | `losses.forward_pairs`                           |
-| L_c2s, Reweight              | `losses.reweight_pairs`                          |
+| T_c, class transition        | `matrix.estimation`, `methods.matrices`          |
+| T_s, similarity transition   | `matrix.transition.similarity_from_class`        |
+| noise rates, Theorem 2       | `matrix.transition.noise_rates`                  |
+| H, similarity labels         | `methods.pairs.similarity_labels`                |
+| S, similarity posterior      | `methods.pairs.similarity_posterior`             |
+| L_c2s, Forward               | `methods.losses.forward_pairs`                   |
+| L_c2s, Reweight              | `methods.losses.reweight_pairs`                  |
 | f, the clean classifier      | `nets.*`, `predictor.Predictor`                  |
 | Algorithm 1                  | `pipeline.run`                                   |
-| the noise of section 4       | `noise.symmetric`, `noise.random_dominant`       |
+| the noise of section 4       | `matrix.noise.symmetric`, `.random_dominant`     |
 
 Importing the package loads neither torch nor scikit-learn: what needs them is loaded on first use, and comes with
 `pip install "c2s[train]"`.

@@ -60,7 +60,7 @@ class Dataset:
     labels: tuple[Label, ...]
     kind: Kind
     ids: tuple[str, ...] | None = None  # the user's row ids; None: the row number
-    encoding: dict[str, Any] = field(default_factory=dict)  # how raw rows became x (see c2s.encoding)
+    encoding: dict[str, Any] = field(default_factory=dict)  # how raw rows became x (see c2s.reading.encoding)
     vectors: npt.NDArray[np.float32] | None = None  # the user's word vectors, one per term
     gold: Labels | None = None  # the true class of rows that somebody looked at; -1 for the others
     amended: npt.NDArray[np.int8] | None = None  # whose each label is, if some were put right

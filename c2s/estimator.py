@@ -14,8 +14,9 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from c2s import config, data, encoding, errors, pipeline, training, words
-from c2s.predictor import Predictor
+from c2s import config, data, errors, pipeline, predictor
+from c2s.learning import training
+from c2s.reading import encoding, words
 
 Array = npt.NDArray[Any]
 VECTORS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
@@ -91,7 +92,7 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
             report = _say if self.verbose else training.quiet
             found = pipeline.run(dataset, self._config(), folder, device=self.device, report=report)
         self.classes_ = classes
-        self.predictor_ = Predictor(found.net, found.card, device=found.card["device"])
+        self.predictor_ = predictor.Predictor(found.net, found.card, device=found.card["device"])
         self.transition_matrix_ = found.T_c
         self.similarity_transition_ = found.T_s
         self.noise_rate_ = found.rates.class_
@@ -229,8 +230,7 @@ def _are_texts(X: object) -> bool:
 
 
 def _dimensions(X: object) -> int:
-    known = getattr(X, "ndim", None)
-    return int(np.asarray(X).ndim if known is None else known)
+    return int(X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim)
 
 
 def _bags(rows: Any) -> data.Bags:

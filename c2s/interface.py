@@ -6,7 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from c2s import data, encoding, errors, naming, transition
+from c2s import data, errors, naming
+from c2s.matrix import transition
+from c2s.reading import encoding
 from c2s.shape import Shape
 
 Probabilities = npt.NDArray[np.float64]

@@ -5,23 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from c2s import (
-    auto,
-    config,
-    data,
-    errors,
-    findings,
-    folders,
-    result,
-    stages,
-    training,
-    transition,
-    workbench,
-)
+from c2s import config, data, errors, folders
+from c2s.learning import training
+from c2s.matrix import transition
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.method import Evidence
 from c2s.methods.method import hides_pairs as pairs_hidden
-from c2s.workbench import Workbench
+from c2s.running import auto, findings, result, stages, workbench
+from c2s.running.workbench import Workbench
 
 CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
 

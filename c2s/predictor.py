@@ -8,8 +8,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from c2s import batches, checkpoint, data, evaluation
+from c2s import data
 from c2s.interface import Interface, Probabilities
+from c2s.learning import batches, checkpoint, evaluation
 
 
 class Predictor(Interface):

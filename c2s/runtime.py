@@ -16,7 +16,7 @@ Probabilities = npt.NDArray[np.float64]
 
 
 class Session:
-    """A graph that `c2s.export` wrote; any number of threads may ask it at once."""
+    """A graph that `c2s.exporting.export` wrote; any number of threads may ask it at once."""
 
     def __init__(self, graph: bytes | str, *, threads: int) -> None:
         options = onnxruntime.SessionOptions()

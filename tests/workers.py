@@ -15,7 +15,8 @@ from slow import slow
 
 from app.core import claims, datasets, db, ids, jobs, settings, storage
 from app.core.tables import Dataset, Event, Intake, Job, Model
-from c2s import config, data, defaults, noise, streams
+from c2s import config, data, defaults, streams
+from c2s.matrix import noise
 from worker import runner
 
 ROOT = Path(__file__).parents[1]

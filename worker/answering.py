@@ -8,8 +8,8 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from c2s import verdicts
 from c2s.interface import Interface, Probabilities
+from c2s.judging import verdicts
 from worker.sources import Piece, Source
 
 CLASSES, TOP = (

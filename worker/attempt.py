@@ -10,20 +10,10 @@ import structlog
 import torch
 
 from app.core import tracing
-from c2s import (
-    cards,
-    checkpoint,
-    config,
-    data,
-    errors,
-    folders,
-    merging,
-    pipeline,
-    testimony,
-    training,
-    trainings,
-    workbench,
-)
+from c2s import cards, config, data, errors, folders, pipeline, trainings
+from c2s.judging import merging, testimony
+from c2s.learning import checkpoint, training
+from c2s.running import workbench
 from worker import childhood, failures, plan
 
 MANY_CLASSES, MOST_CLASSES = 100, 500  # told early without alternatives; not told early

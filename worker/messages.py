@@ -69,7 +69,7 @@ class Estimated(Said):
     """T is estimated; stage 2 may still change it."""
 
     type: Literal["estimated"] = "estimated"
-    found: dict[str, Any]  # of c2s.result.estimated
+    found: dict[str, Any]  # of c2s.running.result.estimated
 
 
 class Trained(Said):

@@ -14,8 +14,8 @@ import orjson
 from app.api import questions
 from app.api.lookup import Found
 from app.core import errors
-from c2s import verdicts
 from c2s.interface import Interface, Probabilities
+from c2s.judging import verdicts
 
 MOST_NUMBERS = 1_000_000  # probabilities in one answer
 

@@ -12,8 +12,8 @@ from starlette.responses import StreamingResponse
 
 from app.api import datasets, deps, downloads, issues, offspring, posts, problems, strict
 from app.core import decisions, receipts
-from c2s import issues as judging
-from c2s import reviews
+from c2s.judging import issues as judging
+from c2s.judging import reviews
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

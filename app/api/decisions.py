@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 from app.api import deps, issues, posts, problems, strict
 from app.core import audit, decisions, errors, receipts
 from app.core.decisions import Choice
-from c2s import naming, reviews
+from c2s import naming
+from c2s.judging import reviews
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from app.api import deps, problems, strict, transitions
 from app.core import errors, ids
-from c2s import drift
+from c2s.matrix import drift
 
 router = APIRouter(
     prefix="/transitions", route_class=strict.Strict, tags=["results"], responses=problems.documented()

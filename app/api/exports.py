@@ -11,7 +11,7 @@ from app.core import errors
 from app.core import models as records
 from app.core.storage import Store
 from app.core.tables import Model
-from c2s import archives
+from c2s.exporting import archives
 
 router = APIRouter(
     prefix="/models", route_class=strict.Strict, tags=["models"], responses=problems.documented()

@@ -12,7 +12,8 @@ from app.api import deps, issues, problems, reports, strict
 from app.core import errors
 from app.core.db import Database
 from app.core.storage import Store
-from c2s import gold, held, naming, pooling, reviews, worth
+from c2s import naming
+from c2s.judging import gold, held, pooling, reviews, worth
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

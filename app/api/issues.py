@@ -10,8 +10,9 @@ from app.core import decisions, errors, jobs
 from app.core.db import Database
 from app.core.storage import Store
 from app.core.tables import Decision, State
-from c2s import naming, reviews
-from c2s.issues import SETTLED
+from c2s import naming
+from c2s.judging import reviews
+from c2s.judging.issues import SETTLED
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

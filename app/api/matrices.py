@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.api import deps
-from c2s import transition
+from c2s.matrix import transition
 
 
 class Rates(deps.Out):

@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 
 from app.core import errors
-from c2s import config, splits, testimony, transition
+from c2s import config, splits
+from c2s.judging import testimony
+from c2s.matrix import transition
 from c2s.shape import SMALLEST_SIDE, Shape
 
 MOST_WEIGHTS = 2**28  # of a net: 1 GiB, and four times that with Adam and an average beside it

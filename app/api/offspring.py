@@ -16,8 +16,9 @@ from app.core.settings import Settings
 from app.core.storage import Store
 from app.core.tables import Dataset, Intake, Job
 from app.intake import correcting
-from c2s import data, merging, reviews
-from c2s.corrections import Changes
+from c2s import data
+from c2s.judging import merging, reviews
+from c2s.judging.corrections import Changes
 
 NEVER = 2.0  # a probability that no label has
 LONGEST_NAME = 200

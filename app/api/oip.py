@@ -20,9 +20,10 @@ from app.api import answers, deps, health, lookup, predictions, questions, scope
 from app.core import errors, ids
 from app.core.tables import Model
 from app.inference import Loaded
-from c2s import columns, data
-from c2s.encoding import TableEncoding
+from c2s import data
 from c2s.interface import Interface, Probabilities
+from c2s.reading import columns
+from c2s.reading.encoding import TableEncoding
 
 EXTENSIONS = ["binary_tensor_data", "classification"]
 FLOATS = ("probabilities", "noisy_probabilities")

@@ -6,7 +6,7 @@ import PIL.Image
 import PIL.ImageDraw
 
 from app.api import lettering
-from c2s.drawings import Box, Drawing, Line, Text
+from c2s.drawing.drawings import Box, Drawing, Line, Text
 
 SCALE = 2  # pixels a unit: sharp on screens of today
 ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}

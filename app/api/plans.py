@@ -14,8 +14,10 @@ from app.api import deps, matrices, obstacles
 from app.core import tracing
 from app.core.settings import Settings
 from app.core.tables import Dataset
-from c2s import advice, config, defaults, merging, naming, splits, testimony, trainings, transition
+from c2s import config, defaults, naming, splits, trainings
 from c2s import errors as library
+from c2s.judging import advice, merging, testimony
+from c2s.matrix import transition
 from c2s.shape import Shape
 
 FEW_ROWS = 20  # of a class: below, what is said about its noise rests on a handful of labels

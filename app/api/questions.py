@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 import c2s.errors
 from app.api import problems, strict
 from app.core import errors, models
-from c2s import data, pictures
+from c2s import data
 from c2s.interface import Interface
+from c2s.reading import pictures
 
 MOST_ROWS = 10_000
 PICTURE = ("image", "b64")  # the field of a row that holds one in base64

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from app.api import acceptance, painting, problems, strict
-from c2s import cells, charts, drawings, transition
+from c2s import cells
+from c2s.drawing import charts, drawings
+from c2s.matrix import transition
 
 Form = Literal["json", "csv", "npz", "png", "svg"]
 Picture = Literal["png", "svg"]

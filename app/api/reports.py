@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 
 from app.api import deps, issues, problems, strict
 from app.core import decisions
-from c2s import reviews
+from c2s.judging import reviews
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

@@ -9,7 +9,7 @@ from app.api import deps, problems, renderings, strict
 from app.core import events, jobs
 from app.core.db import Database
 from app.core.tables import Event
-from c2s import curves
+from c2s.drawing import curves
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

@@ -13,7 +13,9 @@ from app.core import errors, jobs
 from app.core.db import Database
 from app.core.storage import Store
 from app.core.tables import Job, Model
-from c2s import advice, cards, transition
+from c2s import cards
+from c2s.judging import advice
+from c2s.matrix import transition
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()

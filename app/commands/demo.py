@@ -81,7 +81,8 @@ def started(known: Settings) -> str:
 
 def show(console: Console, client: Client, seed: int) -> None:
     """Upload, train both ways, report the noise, and compare on clean digits."""
-    from c2s import noise, streams
+    from c2s import streams
+    from c2s.matrix import noise
 
     images, truth = digits()
     test, train = slice(None, TEST_ROWS), slice(TEST_ROWS, None)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.core import errors
 from app.core.callers import BOOTSTRAP, Caller
 from app.core.tables import Dataset, Decision, Intake, Job
-from c2s.reviews import Decided
+from c2s.judging.reviews import Decided
 
 Word = Literal["accept", "keep", "relabel"]
 VALUES = ("decision", "label", "decided_by", "decided_at")

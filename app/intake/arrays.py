@@ -11,7 +11,7 @@ import numpy.typing as npt
 from app.intake import archive, refusal
 from app.intake import options as chosen
 from app.intake.raw import Raw, names
-from c2s import columns, formats, labels
+from c2s.reading import columns, formats, labels
 
 HEADER = 2**16  # bytes that the header of an array may take
 SUFFIX = ".npy"

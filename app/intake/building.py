@@ -12,7 +12,8 @@ import numpy as np
 from app.intake import classes, duplicates, refusal, report, sampling
 from app.intake import options as chosen
 from app.intake.raw import Raw
-from c2s import columns, data, encoding, errors, files, labels, truths, unused, words
+from c2s import data, errors
+from c2s.reading import columns, encoding, files, labels, truths, unused, words
 
 if TYPE_CHECKING:
     import pyarrow as pa

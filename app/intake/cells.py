@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.intake import refusal
 from app.intake.lots import Lot
-from c2s import columns, encoding, numerals, words
+from c2s.reading import columns, encoding, numerals, words
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from app.intake import classes, duplicates, excerpts, report
-from c2s import corrections, data, folders
+from c2s import data, folders
+from c2s.judging import corrections
 
 MOST = 10  # merged classes that are named before the rest are counted
 

@@ -14,7 +14,8 @@ from typing import Any
 from app.intake import archive, refusal, sniff, tabular
 from app.intake import options as chosen
 from app.intake.raw import names
-from c2s import errors, formats
+from c2s import errors
+from c2s.reading import formats
 
 TABLES = (".csv", ".tsv")
 FILES = ("file", "filename", "file_name", "image", "path", "name")  # what the column of files is called

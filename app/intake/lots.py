@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from app.intake import archive, arrays, pictures, refusal, sniff, tabular
 from app.intake import options as chosen
-from c2s import commas, errors, formats, json_lines, numerals
-from c2s import pictures as pixels
+from c2s import errors
+from c2s.reading import commas, formats, json_lines, numerals
+from c2s.reading import pictures as pixels
 
 ROWS, BYTES = 2048, 2**22  # of a lot, whichever is less
 

@@ -8,7 +8,7 @@ from pyarrow import parquet as arrow_parquet
 from app.intake import options as chosen
 from app.intake import tabular
 from app.intake.raw import Raw, names
-from c2s import formats, tables, unused
+from c2s.reading import formats, tables, unused
 
 BATCH = 4096  # rows at a time: 463 bytes of Parquet may hold two thousand strings of a megabyte
 HALF = 2  # of the memory is for the table, the rest for what becomes of it

@@ -8,8 +8,9 @@ import numpy as np
 from app.intake import archive, listing, refusal, report, sniff
 from app.intake import options as chosen
 from app.intake.raw import Raw
-from c2s import errors, labels
-from c2s import pictures as pixels
+from c2s import errors
+from c2s.reading import labels
+from c2s.reading import pictures as pixels
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 LITTER = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")

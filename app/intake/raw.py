@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from app.intake import options as chosen
 from app.intake import refusal, report
-from c2s import truths, unused
+from c2s.reading import truths, unused
 
 if TYPE_CHECKING:
     import pyarrow as pa

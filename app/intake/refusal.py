@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict, get_args
 
-from c2s import leftout
+from c2s.reading import leftout
 
 Code = Literal[
     "archive_bomb",  # unpacks to too much

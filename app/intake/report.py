@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Po
 
 from app.intake.options import Format
 from app.intake.refusal import Code
-from c2s import unused
+from c2s.reading import unused
 
 SHOWN = 1000  # refused rows that are listed
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from app.intake import options as chosen
 from app.intake import refusal, sniff
 from app.intake.raw import Places, Raw, by_row, names
-from c2s import columns, commas, errors, json_lines, labels, tables, truths, unused
+from c2s import errors
+from c2s.reading import columns, commas, json_lines, labels, tables, truths, unused
 
 if TYPE_CHECKING:
     import pyarrow as pa

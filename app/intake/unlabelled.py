@@ -13,8 +13,9 @@ from app.intake import cells, lots, refusal, sniff
 from app.intake import options as chosen
 from app.intake.lots import Lot
 from app.intake.reading import Encoded
-from c2s import commas, data, encoding, errors, folders, slices
+from c2s import data, errors, folders, slices
 from c2s.interface import Interface
+from c2s.reading import commas, encoding
 
 NOTES = "rows.jsonl"  # a line for each row: its place in the file, and what is wrong with it
 PLACES = {"csv": "line", "jsonl": "line", "zip": "entry"}

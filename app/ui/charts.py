@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup, escape
 
-from c2s import charts
-from c2s import curves as trainings
-from c2s.drawings import Box, Drawing, Text, apart
-from c2s.drawings import Line as Stroke
+from c2s.drawing import charts
+from c2s.drawing import curves as trainings
+from c2s.drawing.drawings import Box, Drawing, Text, apart
+from c2s.drawing.drawings import Line as Stroke
 
 Matrix = Sequence[Sequence[float]]
 Ends = Sequence[Sequence[Sequence[float]]]  # [low, high] for every entry

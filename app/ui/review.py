@@ -9,7 +9,8 @@ from app.api import datasets, deps, issues, jobs, problems
 from app.core.db import Database
 from app.core.storage import Store
 from app.ui import contents, rendering
-from c2s import naming, reviews
+from c2s import naming
+from c2s.judging import reviews
 
 router = APIRouter(
     prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from c2s import drawings
+from c2s.drawing import drawings
 
 PHASES = ("loading", "stage1", "transition", "stage2", "evaluation", "packaging")
 KIBI = 1024.0

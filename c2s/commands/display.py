@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from c2s import result, training
+    from c2s.learning import training
+    from c2s.running import result
 
 MOST_CLASSES = 10  # wider matrices do not fit 80 columns and are shown as their largest confusions
 MOST_CONFUSIONS = 20

@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def _pack(folder: Path, form: Any, target: Path) -> None:
-    from c2s import archives
+    from c2s.exporting import archives
 
     entries = archives.entries(folder, form, "c2s model")
     with target.open("wb") as file:
@@ -36,7 +36,8 @@ def _pack(folder: Path, form: Any, target: Path) -> None:
 
 
 def _complete(folder: Path) -> None:
-    from c2s import checkpoint, export
+    from c2s.exporting import export
+    from c2s.learning import checkpoint
     from c2s.shape import Shape
 
     net, card = checkpoint.load_model(folder)

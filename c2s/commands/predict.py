@@ -81,8 +81,8 @@ def computed(
     chosen: argparse.Namespace, model: Path, file: Path
 ) -> tuple[Sequence[str], Iterator[list[Any]]]:
     """What a model folder says of the rows."""
-    from c2s import files
     from c2s.predictor import Predictor
+    from c2s.reading import files
 
     if not model.is_dir():
         raise errors.InvalidModel(f"{model}: there is no such folder; --model names a model of the service")

@@ -12,7 +12,8 @@ from c2s import errors
 from c2s.commands.plain import plain
 
 if TYPE_CHECKING:  # the help of a command must not wait for schemas
-    from c2s import config, leftout, unused
+    from c2s import config
+    from c2s.reading import leftout, unused
 
 SHOWN = 20  # rows left out that are named
 
@@ -78,8 +79,9 @@ def run(chosen: argparse.Namespace) -> None:
     settings = settings_from(chosen)
     from rich.console import Console
 
-    from c2s import files, pipeline
+    from c2s import pipeline
     from c2s.commands import display
+    from c2s.reading import files
 
     console = Console()
     left_out: list[leftout.LeftOut] = []
@@ -122,7 +124,7 @@ def _told(left_out: Sequence[leftout.LeftOut], kept: int) -> Iterator[str]:
 
 def _unused(columns: Sequence[unused.Unused]) -> Iterator[str]:
     """Which columns are not learnt from, why, and what would keep them."""
-    from c2s.unused import COMMAND
+    from c2s.reading.unused import COMMAND
 
     for one in columns[:SHOWN]:
         keep = one.keep(COMMAND)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from c2s import losses, matrices
+from c2s.methods import losses, matrices
 from c2s.methods.method import Evidence
 
 

@@ -2,7 +2,8 @@
 
 from typing import assert_never
 
-from c2s import config, droprates, errors
+from c2s import config, errors
+from c2s.methods import droprates
 from c2s.methods.apl import Apl
 from c2s.methods.ce import CrossEntropy
 from c2s.methods.co_teaching import CoTeaching

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from c2s import droprates, losses, matrices
+from c2s.methods import droprates, losses, matrices
 from c2s.methods.method import Evidence, drop_rate
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from c2s import droprates, transition
 from c2s.config import Correction
-from c2s.matrices import Matrix, TransitionModule
+from c2s.matrix import transition
+from c2s.methods import droprates
+from c2s.methods.matrices import Matrix, TransitionModule
 
 # Where T_s departs from T T^T by more than this for some pair of classes it averages unlike classes together:
 # symmetric noise 0, the paper's asymmetric 0.6 0.08, pair flip 0.45 0.19, human CIFAR-10N 0.24.

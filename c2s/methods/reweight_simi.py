@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from c2s import losses, matrices
 from c2s.config import Correction
+from c2s.methods import losses, matrices
 from c2s.methods.method import Evidence, pair_form
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from c2s import losses, matrices
+from c2s.methods import losses, matrices
 from c2s.methods.method import Evidence
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from c2s import curves
-from c2s.drawings import Drawing
+from c2s.drawing import curves
+from c2s.drawing.drawings import Drawing
 from c2s.paper import cells, report, results, robustness, tables
 
 KINDS = {"sym": "symmetric", "asym": "asymmetric"}

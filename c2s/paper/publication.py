@@ -8,7 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from c2s import config, drawings, errors
+from c2s import config, errors
+from c2s.drawing import drawings
 from c2s.paper import plots, report, results, runs, tables
 
 LINES, PAGE = "paper.jsonl", "paper.md"

@@ -14,21 +14,12 @@ from typing import Any
 
 import torch
 
-from c2s import (
-    config,
-    data,
-    errors,
-    estimation,
-    evaluation,
-    noise,
-    pipeline,
-    streams,
-    training,
-    transition,
-    workbench,
-)
+from c2s import config, data, errors, pipeline, streams
+from c2s.learning import evaluation, training
+from c2s.matrix import estimation, noise, transition
 from c2s.paper import cells, groundwork, human, results, settings, sources, version
 from c2s.paper.source import Source
+from c2s.running import workbench
 
 GIVEN = (*human.CIFAR10N, human.MAJORITY, human.ONE_ANSWER, human.RULES)  # labels that come with the data
 RESULTS = "results.jsonl"

@@ -11,7 +11,8 @@ from typing import Literal, assert_never, get_args
 
 import numpy as np
 
-from c2s import config, errors, noise, transition
+from c2s import config, errors
+from c2s.matrix import noise, transition
 from c2s.paper import cells
 
 Preset = Literal["paper", "best"]

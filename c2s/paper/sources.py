@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from c2s import data, errors, streams, words
+from c2s import data, errors, streams
 from c2s.paper import human, posts, reading, source, spectrum
 from c2s.paper.reading import ENVIRONMENT, Array
 from c2s.paper.source import Source
+from c2s.reading import words
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CLOTHING_CLASSES = 13  # Clothing1M* : 14 with two merged

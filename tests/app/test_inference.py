@@ -9,7 +9,9 @@ import pytest
 from app import inference
 from app.core import errors, ids
 from app.core.storage import Store
-from c2s import checkpoint, config, export, runtime
+from c2s import config, runtime
+from c2s.exporting import export
+from c2s.learning import checkpoint
 from c2s.nets import choice
 from c2s.shape import Shape
 

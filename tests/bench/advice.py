@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from c2s import advice, refinement, transition
+from c2s.judging import advice
+from c2s.matrix import refinement, transition
 from c2s.paper import results
 
 FRESH = (

@@ -15,7 +15,8 @@ import auto_worlds
 import numpy as np
 import torch
 
-from c2s import config, data, evaluation, pipeline
+from c2s import config, data, pipeline
+from c2s.learning import evaluation
 from c2s.paper import groundwork, results, version
 
 HERE = Path(__file__).parent

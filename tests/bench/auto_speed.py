@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from c2s import config, data, noise, pipeline, streams
+from c2s import config, data, pipeline, streams
+from c2s.matrix import noise
 
 PLAIN = {"estimator": "confident-joint", "posteriors": "in-sample"}
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_digits
 
-from c2s import noise, streams
+from c2s import streams
+from c2s.matrix import noise
 from c2s.paper import human, settings, sources
 
 Array = npt.NDArray[Any]

@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
-from c2s import calibration, config, data, evaluation, noise, pipeline, streams
-from c2s.batches import Source
+from c2s import config, data, pipeline, streams
+from c2s.learning import evaluation
+from c2s.learning.batches import Source
+from c2s.matrix import calibration, noise
 from c2s.nets import classifier
 
 NOISES = {"sym-0.4": noise.symmetric(10, 0.4), "pair-0.3": noise.pair_flip(10, 0.3)}

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from c2s import batches, config, evaluation, noise, pipeline, streams
+from c2s import config, pipeline, streams
+from c2s.learning import batches, evaluation
+from c2s.matrix import noise
 from c2s.paper import groundwork, results, sources, version
 
 RESULTS = Path(__file__).parent / "results" / "collapse.jsonl"

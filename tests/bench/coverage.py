@@ -23,7 +23,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-from c2s import config, data, estimation, intervals, noise, pipeline, transition
+from c2s import config, data, pipeline
+from c2s.matrix import estimation, intervals, noise, transition
 
 DIMENSIONS, FOLDS = 8, 5
 

@@ -9,7 +9,8 @@ import issues_sets
 import numpy as np
 import torch
 
-from c2s import data, dependence, estimation
+from c2s import data
+from c2s.matrix import dependence, estimation
 from c2s.paper import sources
 
 SEED = 1

@@ -20,7 +20,8 @@ import issues_sets
 import numpy as np
 import torch
 
-from c2s import dependence, estimation, issues, transition
+from c2s.judging import issues
+from c2s.matrix import dependence, estimation, transition
 from c2s.paper import results, sources, version
 
 HERE = Path(__file__).parent

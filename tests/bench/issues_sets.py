@@ -8,8 +8,11 @@ import json
 
 import numpy as np
 
-from c2s import config, data, findings, noise, pipeline, streams, words, workbench
+from c2s import config, data, pipeline, streams
+from c2s.matrix import noise
 from c2s.paper import sources
+from c2s.reading import words
+from c2s.running import findings, workbench
 
 PATCHES, CENTRES, SIDE = 20_000, 256, 6  # of the CIFAR-10 features (Coates and Ng, 2011)
 MNIST_ROWS = 5_000

@@ -11,7 +11,8 @@ from pathlib import Path
 import auto_worlds
 import torch
 
-from c2s import config, data, evaluation, pipeline
+from c2s import config, data, pipeline
+from c2s.learning import evaluation
 from c2s.paper import groundwork, results, version
 
 RESULTS = Path(__file__).parent / "results" / "options.jsonl"

@@ -12,7 +12,7 @@ import torch
 from interleave import ratios
 from torch import Tensor
 
-from c2s import losses
+from c2s.methods import losses
 
 SIZES = [(128, 10), (512, 10), (1000, 10), (1000, 100)]  # (B, c)
 STEPS = {128: 20, 512: 2}  # a turn, where one step is too short to time

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from c2s import checkpoint
+from c2s.learning import checkpoint
 
 FOLDER = (
     "C2S_BENCH_MODEL"  # the environment names the model's folder: a server may start processes of its own

@@ -6,7 +6,8 @@ import time
 import numpy as np
 import torch
 
-from c2s import config, export, runtime
+from c2s import config, runtime
+from c2s.exporting import export
 from c2s.nets import choice
 from c2s.shape import Shape
 

@@ -4,15 +4,17 @@ import numpy as np
 import torch
 from interleave import ratios
 
-from c2s import batches, config, noise, step
-from c2s.droprates import Moment
+from c2s import config
+from c2s.learning import batches, step
+from c2s.learning.phase import Phase
+from c2s.learning.trainee import Trainee
+from c2s.matrix import noise
 from c2s.methods import choice
+from c2s.methods.droprates import Moment
 from c2s.methods.method import Evidence
 from c2s.nets import choice as nets
 from c2s.nets.twins import Twins
-from c2s.phase import Phase
 from c2s.shape import Shape
-from c2s.trainee import Trainee
 
 ROWS, STEPS, ROUNDS = 2048, 8, 25
 TWO_NETS = ("co-teaching", "jocor")

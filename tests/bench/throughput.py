@@ -11,9 +11,10 @@ from throughput_net import stock
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from c2s import batches, config, training
-from c2s.matrices import Fixed
+from c2s import config
+from c2s.learning import batches, training
 from c2s.methods.ce import CrossEntropy
+from c2s.methods.matrices import Fixed
 from c2s.nets import choice
 from c2s.shape import Shape
 

@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from c2s import config, errors, noise
+from c2s import config, errors
 from c2s.estimator import Class2SimiClassifier
+from c2s.matrix import noise
 
 IN_SAMPLE = {"estimator": "confident-joint", "posteriors": "in-sample"}
 NOUNS = ["apple pear plum", "car bus train", "cat dog horse"]

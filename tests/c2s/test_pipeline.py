@@ -11,22 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import (
-    batches,
-    checkpoint,
-    config,
-    data,
-    errors,
-    estimation,
-    evaluation,
-    noise,
-    pipeline,
-    streams,
-    training,
-    transition,
-    trials,
-    workbench,
-)
+from c2s import config, data, errors, pipeline, streams, trials
+from c2s.learning import batches, checkpoint, evaluation, training
+from c2s.matrix import estimation, noise, transition
+from c2s.running import workbench
 
 C = 5
 TRUE_T = noise.symmetric(C, 0.4)
@@ -216,7 +204,7 @@ def test_posteriors_of_every_kind_give_a_matrix(tmp_path, posteriors):
 
 def test_the_fit_of_many_classes_is_made_only_where_it_is_asked_for(tmp_path, monkeypatch):
     dataset, _, _ = clusters(600)
-    monkeypatch.setattr("c2s.intervals.CLASSES", C - 1)
+    monkeypatch.setattr("c2s.matrix.intervals.CLASSES", C - 1)
     assert "refined" not in pipeline.run(dataset, settings(), tmp_path / "run").alternatives
     asked = settings(transition={"posteriors": "in-sample", "estimator": "refined"})
     found = pipeline.run(dataset, asked, tmp_path / "asked")
@@ -240,7 +228,7 @@ def test_every_estimator_can_be_asked_for(tmp_path, estimator):
 def test_a_matrix_that_the_method_learns_is_held_by_what_stage_1_knows_unless_classes_are_too_many(
     tmp_path, monkeypatch, most, basis
 ):
-    monkeypatch.setattr("c2s.intervals.CLASSES", most)
+    monkeypatch.setattr("c2s.matrix.intervals.CLASSES", most)
     interval = pipeline.run(clusters(600)[0], settings(method="revision"), tmp_path).card["transition"][
         "interval"
     ]

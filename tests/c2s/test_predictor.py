@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import checkpoint, config, data, encoding, errors, evaluation, words
+from c2s import config, data, errors
+from c2s.learning import checkpoint, evaluation
 from c2s.nets import choice
 from c2s.predictor import Predictor
+from c2s.reading import encoding, words
 from c2s.shape import Shape
 
 T_C = [[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.3, 0.4]]

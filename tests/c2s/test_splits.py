@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import batches, splits
+from c2s import splits
+from c2s.learning import batches
 
 
 def test_the_split_is_stratified_disjoint_and_repeatable():

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from workers import rows, wanted
 
-from c2s import defaults, members, pipeline, step, testimony, trainings
+from c2s import defaults, members, pipeline, trainings
+from c2s.judging import testimony
+from c2s.learning import step
 from c2s.nets.twins import Twins
 
 MEMBERS = ("forward", "forward-elr", "reweight", "prune-elr")

@@ -56,7 +56,15 @@ HEAVY = "print(*sorted({'torch', 'sklearn', 'pyarrow', 'rich', 'scipy', 'pandas'
 
 @pytest.mark.parametrize(
     "module",
-    ["c2s", "c2s.config", "c2s.data", "c2s.defaults", "c2s.transition", "c2s.estimation", "app.core"],
+    [
+        "c2s",
+        "c2s.config",
+        "c2s.data",
+        "c2s.defaults",
+        "c2s.matrix.transition",
+        "c2s.matrix.estimation",
+        "app.core",
+    ],
 )
 def test_what_the_api_needs_loads_without_torch(module):
     assert fresh(f"import sys, {module}; {HEAVY}") == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.api import lettering, painting
-from c2s import charts, drawings
+from c2s.drawing import charts, drawings
 
 
 @pytest.fixture

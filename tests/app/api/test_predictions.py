@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from c2s import predictor, transition
+from c2s import predictor
+from c2s.matrix import transition
 
 ROWS = {
     "tabular": [{"a": 1, "b": 2, "c": "x"}, {"a": None, "b": 3.5, "c": "never seen"}],

@@ -8,7 +8,7 @@ import PIL.Image
 import pytest
 
 from app.api import renderings, transitions
-from c2s import noise
+from c2s.matrix import noise
 
 
 @pytest.fixture

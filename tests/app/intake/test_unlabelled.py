@@ -11,8 +11,9 @@ from pyarrow import parquet
 
 from app.intake import cells, lots, reading, refusal
 from app.intake.options import Limits, Options
-from c2s import data, encoding, slices
+from c2s import data, slices
 from c2s.interface import Interface
+from c2s.reading import encoding
 
 
 @pytest.fixture

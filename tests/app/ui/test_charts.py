@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from app.ui import charts
-from c2s import charts as definitions
-from c2s import curves, members, noise
-from c2s.drawings import Text
+from c2s import members
+from c2s.drawing import charts as definitions
+from c2s.drawing import curves
+from c2s.drawing.drawings import Text
+from c2s.matrix import noise
 
 SIDES = ("true", "given")
 

@@ -9,7 +9,8 @@ import pytest
 
 from app.commands import demo
 from app.ui import assets
-from c2s import noise, streams
+from c2s import streams
+from c2s.matrix import noise
 
 MARKUP = '<img src=x onerror="alert(1)"></script><b>'
 HTML = {"Accept": "text/html"}

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from c2s import config, data, errors, folders
+from c2s.learning import training
+from c2s.nets import choice
+from c2s.running import workbench
+
+IMAGES = data.from_arrays(np.zeros((8, 32, 32, 3), np.uint8), np.arange(8) % 2)
+
+
+def bench(folder, net: str, pretrained) -> workbench.Workbench:
+    chosen = config.TrainConfig.parse({"net": net})
+    return workbench.open_bench(
+        IMAGES, chosen, folder, device="cpu", report=training.quiet, probe=None, pretrained=pretrained
+    )
+
+
+def test_a_pretrained_backbone_starts_every_net_and_leaves_the_head_new(tmp_path):
+    torch.manual_seed(1)
+    trained = choice.build(config.ResNet50(), IMAGES.shape).body.state_dict()
+    safetensors.torch.save_file(
+        {name: t.contiguous() for name, t in trained.items()}, tmp_path / "w.safetensors"
+    )
+    fresh = bench(tmp_path / "run", "resnet-50", tmp_path / "w.safetensors").fresh_net()
+    started = fresh.body.state_dict()
+    assert torch.equal(started["layer3.1.conv2.weight"], trained["layer3.1.conv2.weight"])
+    assert not torch.equal(started["fc.weight"], trained["fc.weight"])
+
+
+def test_pretrained_weights_that_cannot_be_used_are_refused(tmp_path):
+    (tmp_path / "junk.safetensors").write_bytes(b"junk")
+    with pytest.raises(errors.InvalidModel, match="safetensors"):
+        bench(tmp_path / "a", "resnet-50", tmp_path / "junk.safetensors")
+    safetensors.torch.save_file({"w": torch.zeros(1)}, tmp_path / "other.safetensors")
+    lenet = bench(tmp_path / "b", "lenet", tmp_path / "other.safetensors")
+    with pytest.raises(errors.InvalidConfig, match="resnet-50"):
+        lenet.fresh_net()
+    resnet = bench(tmp_path / "c", "resnet-50", tmp_path / "other.safetensors")
+    with pytest.raises(errors.InvalidModel, match="lack"):
+        resnet.fresh_net()
+
+
+def test_the_same_stream_gives_the_same_weights_and_another_gives_others(tmp_path):
+    made = bench(tmp_path / "a", "lenet", None)
+    one, same, other = (made.fresh_net(name).state_dict()["body.head.weight"] for name in ("x", "x", "y"))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_a_run_that_older_source_began_is_taken_up(tmp_path):
+    bench(tmp_path / "run", "lenet", None)
+    marker = tmp_path / "run" / "run" / "run.json"
+    older = folders.read_json(marker)
+    del older["config"]["stage1"]["elr"], older["config"]["stage2"]["mixup"]
+    marker.unlink()
+    folders.write_json(marker, older)
+    (tmp_path / "run" / "stage1" / "epoch-00001").mkdir(parents=True)
+    bench(tmp_path / "run", "lenet", None)
+    with pytest.raises(errors.InvalidConfig, match="another net"):
+        bench(tmp_path / "run", "lenet-5", None)
