@@ -141,3 +141,27 @@ def test_the_scripts_can_be_run():
     for name in ("make-env", "backup", "restore"):
         assert os.access(DOCKER / name, os.X_OK)
         subprocess.run(["sh", "-n", DOCKER / name], check=True)
+
+
+ENGINE = """#!/bin/sh
+case "$*" in
+  *pg_dump*) echo rows ;;
+  *printenv*) echo "$STORE" ;;
+  *tar*) echo bytes ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("store", ["s3://c2s/store", "file:///var/lib/c2s/store"])
+def test_a_backup_says_when_the_bytes_are_elsewhere(store, tmp_path):
+    engine = tmp_path / "bin" / "docker"
+    engine.parent.mkdir()
+    engine.write_text(ENGINE)
+    engine.chmod(0o755)
+    env = {"PATH": f"{engine.parent}:{os.defpath}", "STORE": store}
+    done = subprocess.run(
+        [DOCKER / "backup", tmp_path / "kept"], env=env, capture_output=True, text=True, check=True
+    )
+    assert (f"only the rows: the bytes are in {store}" in done.stderr) == store.startswith("s3:")
+    assert (tmp_path / "kept" / "rows.dump").read_text() == "rows\n"
+    assert (tmp_path / "kept" / "bytes.tar").read_text() == "bytes\n"
