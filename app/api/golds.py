@@ -36,6 +36,7 @@ class Golds(deps.Out):
     """Rows in the order in which to look at them; of a longer list these are the first."""
 
     held: int  # rows that the classifier has not seen and nobody knows, from which these are drawn
+    least: int  # how many from the top the accuracy needs
     data: list[Asked]
 
 
@@ -99,7 +100,8 @@ def show(
         )
         for row in design.order[:rows].tolist()
     ]
-    return deps.unchanging(Golds(held=len(rest.ids), data=data).model_dump_json().encode(), known)
+    found = Golds(held=len(rest.ids), least=len(design.shares), data=data)
+    return deps.unchanging(found.model_dump_json().encode(), known)
 
 
 @router.post("/{job_id}/gold", summary="The classifier's accuracy by true labels of these rows")

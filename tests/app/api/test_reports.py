@@ -81,6 +81,11 @@ def test_rows_to_look_at_are_told_and_their_true_labels_give_the_accuracy(shared
     assert 0 < counted.json()["low"] < counted.json()["high"] <= 1
     assert (counted.json()["rows"], counted.json()["more_gold"]) == (8, None)
     assert (counted.json()["pooled"], counted.json()["marked"], counted.json()["words"]) == (None, None, None)
+    least = {row["id"]: row["predicted"] for row in longer[: found["least"]]}
+    assert shared.http.post(f"/jobs/{job_id}/gold", json={"labels": least}).status_code == 200
+    fewer = dict(list(least.items())[:-1])
+    refused = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": fewer}).json()
+    assert f"the first {found['least']} rows" in refused["detail"] + refused["errors"][0]["detail"]
     assert counted.json()["asked"]["value"] == 1
     assert counted.json()["gold_words"].startswith(
         "24 further rows would halve the interval, more than there are"
