@@ -34,7 +34,7 @@ class EventOut(deps.Out):
 class EventPage(deps.Out):
     data: list[EventOut]
     has_more: bool
-    next_cursor: int | None  # the `after` of the next page
+    next_cursor: str | None  # the `after` of the next page
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ async def index(
     news = await look(after)
     if not streams:
         shown, more = news.events[:limit], len(news.events) > limit
-        return EventPage(data=shown, has_more=more, next_cursor=shown[-1].number if more else None)
+        return EventPage(data=shown, has_more=more, next_cursor=str(shown[-1].number) if more else None)
     if news.over and not news.events:
         return Response(status_code=204)  # tells a browser not to come back
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

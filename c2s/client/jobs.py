@@ -72,7 +72,7 @@ class Followed(Record[M]):
         async for event in source:
             yield event
 
-    async def _past(self, path: str, after: int) -> AsyncIterator[dict[str, Any]]:
+    async def _past(self, path: str, after: int | str) -> AsyncIterator[dict[str, Any]]:
         more = True
         while more:
             page = await self._service.json(Call.get(path, after=after, limit=500))

@@ -55,6 +55,7 @@ def test_pages_hold_every_event_once(service, held):
         if not page["has_more"]:
             break
         after = page["next_cursor"]
+        assert after == str(found[-1]["number"])  # text, as the cursor of every list
     assert [event["number"] for event in found] == list(range(1, 13))
     assert [event["type"] for event in found] == ["state", "state"] + ["epoch"] * 10
     assert found[0]["data"] == {"state": "queued"}
