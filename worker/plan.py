@@ -65,7 +65,8 @@ class Clock:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._first: tuple[float, float] | None = None
+        self._since: tuple[float, float] | None = None  # when the pace is measured from, and how far it was then
+        self._warm = False
 
     @property
     def elapsed(self) -> float:
@@ -75,7 +76,10 @@ class Clock:
     def left(self, fraction: float) -> float | None:
         """Seconds that the rest takes; None before there is a pace."""
         now = time.monotonic()
-        if self._first is None:  # a resumed run begins beyond zero
-            self._first = (now, fraction)
-        since, done = now - self._first[0], fraction - self._first[1]
-        return since * (1 - fraction) / done if done > 0 else None
+        if self._since is None:  # a resumed run begins beyond zero
+            self._since = (now, fraction)
+        seconds, done = now - self._since[0], fraction - self._since[1]
+        if not self._warm and done > 0:  # the first batches load and set up what the others find
+            self._since, self._warm = (now, fraction), True
+            return None
+        return seconds * (1 - fraction) / done if done > 0 else None
