@@ -65,7 +65,9 @@ class Clock:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._since: tuple[float, float] | None = None  # when the pace is measured from, and how far it was then
+        self._since: tuple[float, float] | None = (
+            None  # when the pace is measured from, and how far it was then
+        )
         self._warm = False
 
     @property
