@@ -33,6 +33,7 @@ class World:
     classes: int
     wrong: float  # share of the training labels
     kind: str = "vectors"
+    net: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,9 @@ def real(
         else None
     )
     y = found.given[name] if added is None else added
-    return World(found.x, y, found.x_test, found.y_test, c, float((y != found.y).mean()), found.kind)
+    # the net that colour images get by default takes hours here
+    net = settings.recipe_of(dataset).net if found.kind == "image" else "auto"
+    return World(found.x, y, found.x_test, found.y_test, c, float((y != found.y).mean()), found.kind, net)
 
 
 Make = Callable[[int], World]
