@@ -21,7 +21,7 @@ Module = Literal["worker.trainer", "worker.reader", "worker.predictor"]
 TAIL_LINES, TAIL_BYTES, LONGEST_LINE = 50, 2**16, 500
 log = structlog.get_logger("c2s.worker")
 
-# glibc gives freed memory back at once, and every step of a training would fault its pages in anew: 5 % of a LeNet's
+# glibc gives freed memory back at once, and every step of a training would fault its pages in anew: 4 % of a LeNet's
 MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 
 
