@@ -21,8 +21,12 @@ Module = Literal["worker.trainer", "worker.reader", "worker.predictor"]
 TAIL_LINES, TAIL_BYTES, LONGEST_LINE = 50, 2**16, 500
 log = structlog.get_logger("c2s.worker")
 
-# glibc gives freed memory back at once, and every step of a training would fault its pages in anew: 4 % of a LeNet's
-MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
+GENTLE = {  # unless a user says otherwise
+    "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads starve each other
+    # glibc gives freed memory back at once, and every step of a training would fault its pages in anew (LeNet: 4 %)
+    "MALLOC_TRIM_THRESHOLD_": str(2**30),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
 
 
 class Child:
@@ -149,13 +153,9 @@ def _environment(threads: int) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("C2S_", "AWS_"))}
     root = str(Path(worker.__file__ or "").resolve().parents[1])
     paths = [path for path in kept.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return (
-        MEMORY
-        | kept
-        | {
-            "PYTHONPATH": os.pathsep.join([*paths, root]),
-            "PYTHONFAULTHANDLER": "1",  # a crash in native code leaves a trace in the log
-            "OMP_NUM_THREADS": str(threads),
-            "OMP_WAIT_POLICY": kept.get("OMP_WAIT_POLICY", "PASSIVE"),  # spinning threads starve each other
-        }
-    )
+    told = {
+        "PYTHONPATH": os.pathsep.join([*paths, root]),
+        "PYTHONFAULTHANDLER": "1",  # a crash in native code leaves a trace in the log
+        "OMP_NUM_THREADS": str(threads),
+    }
+    return GENTLE | kept | told

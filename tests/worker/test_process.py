@@ -19,11 +19,12 @@ def told(tmp_path):
 
 
 def test_a_child_keeps_the_memory_that_each_of_its_steps_frees(tmp_path, monkeypatch):
-    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    for name in process.GENTLE:
+        monkeypatch.delenv(name, raising=False)
     found = told(tmp_path)
     assert int(found["MALLOC_TRIM_THRESHOLD_"]) == 2**30
     assert int(found["MALLOC_MMAP_THRESHOLD_"]) == 2**25
-    assert found["OMP_NUM_THREADS"] == "2"
+    assert (found["OMP_NUM_THREADS"], found["OMP_WAIT_POLICY"]) == ("2", "PASSIVE")
 
 
 def test_what_the_user_says_of_memory_counts(tmp_path, monkeypatch):
