@@ -23,6 +23,7 @@ VOLUME = 2.0  # weight of log |det T| beside a log-likelihood summed over rows
 BOUNDED = 0.05  # joins T's singular values there: a matrix that is singular must not win, and no sign of one be a pole
 SHRINKAGE = 3.0  # of uneven weights: free ones grow too sure, and what they are sure of looks like noise
 FLOOR = 1e-3  # of T's logits, which else run away where an entry is zero
+RARE = 1e-3  # a mistake that was never counted may still be made this often
 ROUNDS, MEMORY, SETTLED = 300, 10, 1e-9  # of L-BFGS: steps at most, steps remembered, the gain that ends it
 
 Flat = NDArray[np.float64]  # (p,)  weights of the classifier, then T's logits
@@ -43,11 +44,40 @@ def refine(P: estimation.Posterior, y: estimation.Labels) -> Refined:
     P, y = P[::every], y[::every]
     start = estimation.confident_joint(P, y)
     X, W = _design(P)
-    theta = np.concatenate([W.ravel(), np.log(np.maximum(start.T, 1e-3)).ravel()])
+    theta = np.concatenate([W.ravel(), _logits(start.T)])
     theta = _descend(lambda at: _objective(at, X, y, P.shape[1]), theta)
     W, T = _parts(theta, X.shape[1], P.shape[1])
     T[list(start.flagged)] = np.eye(len(T))[list(start.flagged)]
     return Refined(T, start.flagged, _softmax(X @ W), X, y)
+
+
+def refutes(found: Refined, T: transition.Matrix) -> bool:
+    """Whether the labels speak against T: by Akaike's criterion, as the fit frees every entry of it.
+
+    The classifier is fitted anew under T, so that T is judged by all that it allows.
+    """
+    c, d = len(T), found.design.shape[1]
+    logits, free = _logits(T), d * c
+
+    def objective(W: Flat) -> tuple[float, Flat]:
+        value, slope = _objective(np.concatenate([W, logits]), found.design, found.y, c)
+        return value, slope[:free]
+
+    start = np.zeros((d, c))
+    start[:c] = SHARPER * np.eye(c)
+    W, T = _parts(np.concatenate([_descend(objective, start.ravel()), logits]), d, c)
+    gained = _likelihood(found.clean, found.T, found.y) - _likelihood(_softmax(found.design @ W), T, found.y)
+    return gained > c * (c - 1)
+
+
+def _likelihood(clean: transition.Matrix, T: transition.Matrix, y: estimation.Labels) -> float:
+    """Of the labels, as a logarithm summed over rows."""
+    return float(np.log(np.maximum((clean * T.T[y]).sum(axis=1), TINY)).sum())
+
+
+def _logits(T: transition.Matrix) -> Flat:
+    found: Flat = np.log(np.maximum(T, RARE)).ravel()
+    return found
 
 
 def _design(P: estimation.Posterior) -> tuple[transition.Matrix, transition.Matrix]:

@@ -3,7 +3,7 @@
 On large data a short stage 1 has not learnt the labels by heart and its own posteriors serve; on small data K nets
 judge the rows they have not seen. Where stage 1 is mostly right counting is the best estimator; where it wavers
 (pair flip near one half, overlapping classes) counting takes its errors for noise, and T is learnt jointly with the
-classifier, given rows enough.
+classifier, given rows enough. Whichever it is, the labels may refute it; then T is what they are likeliest under.
 """
 
 from dataclasses import dataclass
@@ -28,6 +28,10 @@ WAVERING = (
 )
 WIDEST = 1024  # vectors that neighbours are looked for in as they are
 LEAST = 1e-4  # a posterior below it says no more
+_REFUTED = (
+    "Errors of stage 1 are told from wrong labels by a fit of both: the labels are too unlikely under the matrix"
+    " that would have been taken"
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,10 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     if estimator == "volmin":
         start = _learn(bench, stage1.net)
         alternatives["volmin"] = start.T_c
+    refined = estimates.get("refined")
+    same = refined if isinstance(refined, refinement.Refined) else None
+    if same is not None and _left_to_us(bench) and refinement.refutes(same, alternatives[estimator]):
+        estimator, choice, start = "refined", f"{_REFUTED} ({estimator}).", stage1
     T_c = alternatives[estimator]
     priors = _priors(T_c, y, estimates.get(estimator))
     evidence = Evidence(y, T_c, priors, joint.suspects)
@@ -76,8 +84,6 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     seen = diagnosis.Seen(posterior, y, bench.config.transition, fold_numbers(bench), bench.config.seed)
     if seen.held_out_only:
         seen = seen.only(bench.holdout)
-    refined = estimates.get("refined")
-    same = refined if isinstance(refined, refinement.Refined) else None  # of the same rows
     counts = np.bincount(y, minlength=len(T_c))
     own = priors if isinstance(estimates.get(estimator), consensus.Consensus) else None
     fitted = diagnosis.fit_of(estimator, seen, counts=counts, refined=same)
@@ -121,6 +127,17 @@ def _chosen(bench: Workbench, stage1: nn.Module) -> tuple[str, str]:
         "confident-joint",
         f"Rows that stage 1 is sure of are counted: {wavering}, so it knows the classes.",
     )
+
+
+def _left_to_us(bench: Workbench) -> bool:
+    """Whether a matrix that the labels refute may be replaced; rows that a net has seen would acquit or accuse any."""
+    chosen = bench.config.transition
+    auto = (
+        isinstance(chosen, config.Estimate)
+        and chosen.estimator == "auto"
+        and chosen.posteriors != "in-sample"
+    )
+    return auto and not isinstance(bench.config.method, config.VolMin)
 
 
 def _posterior(bench: Workbench, stage1: nn.Module) -> estimation.Posterior:

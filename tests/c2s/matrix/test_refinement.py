@@ -105,3 +105,20 @@ def test_the_step_holds_back_what_the_objective_holds_back_and_nothing_else():
         assert way @ bent @ way == pytest.approx(curve, rel=1e-2)
     sure = np.concatenate([np.eye(c).ravel(), np.zeros(c + c * c)])
     assert sure @ bent @ sure < 0.01  # free: where classes overlap it trades against noise
+
+
+@pytest.mark.parametrize("T", [noise.symmetric(4, 0.3), noise.pair_flip(4, 0.3)], ids=["symmetric", "pairs"])
+def test_labels_refute_what_takes_errors_of_stage_1_for_noise_and_not_the_truth(T):
+    P, y, _ = overlapping(T, np.random.default_rng(3))
+    found = refinement.refine(P, y)
+    assert refinement.refutes(found, estimation.confident_joint(P, y).T)
+    assert not refinement.refutes(found, T)
+    assert not refinement.refutes(found, found.T)
+
+
+def test_labels_refute_no_count_that_is_right():
+    P, y, _ = overlapping(noise.symmetric(3, 0.3), np.random.default_rng(4), rows=900, distance=4.0)
+    counted = estimation.confident_joint(P, y).T
+    before = counted.copy()
+    assert not refinement.refutes(refinement.refine(P, y), counted)
+    np.testing.assert_array_equal(counted, before)

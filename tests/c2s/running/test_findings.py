@@ -1,0 +1,47 @@
+"""Which T_c a run believes: the labels may refute what would have been taken."""
+
+import numpy as np
+import pytest
+
+from c2s import config, data, pipeline
+from c2s.matrix import estimation, noise
+from c2s.running import result
+
+FLIPS = noise.pair_flip(5, 0.3)
+HASTY = {"epochs": 1, "batch_size": 64, "learning_rate": 0.005, "ema": None, "schedule": "constant"}
+FOLDS = {"posteriors": "k-fold", "folds": 2}
+
+
+@pytest.fixture(scope="module")
+def clusters() -> data.Dataset:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 5, 600)
+    x = (rng.normal(size=(5, 8)) * 3)[truth] + rng.normal(size=(600, 8))
+    return data.from_arrays(x, noise.corrupt(truth, FLIPS, rng=rng))
+
+
+def run(clusters, folder, **more) -> result.Result:
+    raw = {"stage1": HASTY, "stage2": HASTY, "net": {"name": "mlp", "hidden": [32]}, "transition": FOLDS}
+    return pipeline.run(clusters, config.TrainConfig.parse(raw | more), folder)
+
+
+def test_a_count_that_the_labels_refute_gives_way_to_a_fit_that_knows_errors_of_stage_1(clusters, tmp_path):
+    found = run(clusters, tmp_path)
+    assert found.estimator == "refined"
+    assert "the labels are too unlikely under" in found.card["transition"]["choice"]
+    counted = estimation.error(found.alternatives["confident-joint"], FLIPS)
+    assert estimation.error(found.T_c, FLIPS) < counted / 2
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"transition": FOLDS | {"estimator": "confident-joint"}},  # a user's word
+        {"transition": {"posteriors": "in-sample"}},  # rows that the net has seen do not judge
+        {"method": "volmin"},  # learns it, from nothing
+    ],
+    ids=["asked", "in-sample", "volmin"],
+)
+def test_a_count_stays_where_it_was_asked_for_or_nobody_can_judge_it(clusters, tmp_path, more):
+    told = run(clusters, tmp_path, **more).card["transition"]["choice"]
+    assert "too unlikely" not in told
