@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from c2s import config, data, errors, pipeline, predictor
+from c2s import config, data, errors, pipeline, predictor, threads
 from c2s.learning import training
 from c2s.reading import encoding, words
 
@@ -90,7 +90,8 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
         with _value_errors(), self._run_folder() as folder:
             dataset, classes = self._dataset(X, y)
             report = _say if self.verbose else training.quiet
-            found = pipeline.run(dataset, self._config(), folder, device=self.device, report=report)
+            with threads.suited(dataset):
+                found = pipeline.run(dataset, self._config(), folder, device=self.device, report=report)
         self.classes_ = classes
         self.predictor_ = predictor.Predictor(found.net, found.card, device=found.card["device"])
         self.transition_matrix_ = found.T_c
@@ -144,8 +145,7 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
         rows = validate_data(self, X, reset=False, **VECTORS)
         if kind == "text":  # trained on a sparse matrix
             return _bags(rows)
-        dense: Array = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        return dense
+        return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
     def _config(self) -> config.TrainConfig:
         settings = {
