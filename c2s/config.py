@@ -142,6 +142,13 @@ class Stage(Exact):
     precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast on CUDA only
 
 
+class FirstStage(Stage):
+    """Also says how often it may go on: by a round as long as all before, while unseen rows are predicted better."""
+
+    # k-fold posteriors tell; without them it is one round. None: 4 where epochs are left open and steps are few, else 1
+    rounds: Annotated[int, Field(ge=1, le=8)] | None = None
+
+
 # --- transition ---------------------------------------------------------------------------------------------
 
 Estimator = Literal[
@@ -199,7 +206,7 @@ Names = Annotated[tuple[str, ...], Field(min_length=2, max_length=1000), schema.
 class TrainConfig(Exact):
     method: MethodConfig = ForwardSimi()
     net: NetConfig = AutoNet()
-    stage1: Stage = Stage()
+    stage1: FirstStage = FirstStage()
     stage2: Stage = Stage()
     transition: TransitionConfig = Estimate()
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.1  # share of noisy rows held out, the authors'

@@ -2,7 +2,7 @@
 
 import math
 
-from c2s import config, shape
+from c2s import config, shape, splits
 
 BATCH = 128  # the authors' value for MNIST
 SIMILAR_PAIRS = 50  # per batch, below which pair losses see too few similar ones
@@ -10,6 +10,7 @@ SIMILAR_PAIRS = 50  # per batch, below which pair losses see too few similar one
 # MNIST's 54,000 rows and for very few; measured on MNIST and on 1,257 digits, between them by a power of the rows.
 EPOCHS = {"stage1": (4, 15), "stage2": (6, 25)}
 FULL, POWER = 54_000, 0.35
+ROUNDS, FEW_STEPS = 4, 300  # of stage 1 where it has so few steps that it may end before it knows the classes
 FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says nothing
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
@@ -24,13 +25,14 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
     """The config with nothing left open."""
     net = net_for(about, rows) if isinstance(chosen.net, config.AutoNet) else chosen.net
     training_rows = max(2, round(rows * (1 - chosen.validation)))
-    stage1 = _stage("stage1", chosen.stage1, about, training_rows)
-    stage2 = _stage("stage2", chosen.stage2, about, training_rows)
+    stage1 = chosen.stage1.model_copy(update=_stage("stage1", chosen.stage1, about, training_rows))
+    stage2 = chosen.stage2.model_copy(update=_stage("stage2", chosen.stage2, about, training_rows))
     transition = chosen.transition
     if isinstance(transition, config.Estimate):
         transition = _estimate(transition, stage1, about, rows)
         if isinstance(chosen.method, config.Auto) and rows > AUTO_ROWS:  # fewer folds pay for its methods
             transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
+    stage1 = stage1.model_copy(update={"rounds": _rounds(chosen.stage1, stage1, transition, training_rows)})
     method = method_for(chosen.method, about.classes)
     update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
     return chosen.model_copy(update=update)
@@ -72,15 +74,26 @@ def net_for(about: shape.Shape, rows: int) -> config.NetConfig:
     return config.ResNet50()  # Clothing1M
 
 
-def _stage(name: str, stage: config.Stage, about: shape.Shape, rows: int) -> config.Stage:
+def _stage(name: str, stage: config.Stage, about: shape.Shape, rows: int) -> dict[str, object]:
     fewest, most = EPOCHS[name]
     epochs = round(fewest * (FULL / rows) ** POWER)
-    update = {
+    return {
         "batch_size": stage.batch_size or _batch_size(about.classes, rows),
         "epochs": stage.epochs or min(most, max(fewest, epochs)),
         "augment": stage.augment or config.Augment(shift=_shift(about)),
     }
-    return stage.model_copy(update=update)
+
+
+def _rounds(
+    asked: config.FirstStage, stage: config.FirstStage, transition: config.TransitionConfig, rows: int
+) -> int:
+    """Rounds that stage 1 may take: one where nothing can tell that another is worth it, or where it was not asked."""
+    if not isinstance(transition, config.Estimate) or transition.posteriors != "k-fold":
+        return 1
+    if asked.rounds is not None or asked.epochs is not None:
+        return asked.rounds or 1
+    steps = (stage.epochs or 1) * splits.batches(rows, stage.batch_size or 1)
+    return ROUNDS if steps < FEW_STEPS else 1
 
 
 def _shift(about: shape.Shape) -> int:

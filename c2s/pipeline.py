@@ -8,10 +8,9 @@ import numpy as np
 from c2s import config, data, errors, folders
 from c2s.learning import training
 from c2s.matrix import transition
-from c2s.methods.ce import CrossEntropy
 from c2s.methods.method import Evidence
 from c2s.methods.method import hides_pairs as pairs_hidden
-from c2s.running import auto, findings, result, stages, workbench
+from c2s.running import auto, findings, result, rounds, stages, workbench
 from c2s.running.workbench import Workbench
 
 CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
@@ -43,15 +42,15 @@ def run(
         )
         refuse_given(bench)
         told.step("stage1")
-        stage1 = first_stage(bench)
+        first = rounds.first_stage(bench)
         told.step("transition")
-        found = findings.study(bench, stage1)  # T_c, and from it what the method needs
+        found = findings.study(bench, first)  # T_c, and from it what the method needs
         told.found(result.estimated(bench, found))
         hidden = hides_pairs(bench.config.method, found.evidence)
         told.step("stage2")
         stage2, choice = (None, None) if hidden else stages.second(bench, found)
         told.step("evaluation")
-        kept = best(bench, found, [*([stage2] if stage2 else []), found.start, stage1])
+        kept = best(bench, found, [*([stage2] if stage2 else []), found.start, first.stage1])
         told.step("packaging")
         return result.publish(bench, found, kept, hidden=hidden, choice=choice)
 
@@ -74,12 +73,6 @@ def hides_pairs(method: config.MethodConfig, evidence: Evidence) -> bool:
     if not isinstance(method, config.ForwardSimi | config.ReweightSimi):
         return False
     return pairs_hidden(method.correction, evidence)
-
-
-def first_stage(bench: Workbench) -> training.Fitted:
-    """Cross-entropy on the labels as they are."""
-    nothing = workbench.no_evidence(bench.dataset)
-    return bench.fit("stage1", CrossEntropy(), bench.fresh_net(), stage=bench.config.stage1, evidence=nothing)
 
 
 def best(bench: Workbench, found: findings.Findings, candidates: list[training.Fitted]) -> training.Fitted:

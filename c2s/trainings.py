@@ -1,9 +1,11 @@
 """Every training that a run makes, in order, and what it costs; loads without torch, so that both can be foretold.
 
-What stage 1 will find is not known beforehand: whether T must be learnt jointly is told apart (`learns`), and rows that
-a method leaves out, or epochs that patience saves, are counted as if they were not.
+What stage 1 will find is not known beforehand: whether it goes on for further rounds, and whether T must be learnt
+jointly, is told apart (`most`), and rows that a method leaves out, or epochs that patience saves, are counted as if
+they were not.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,25 +44,41 @@ def may_learn(chosen: config.TrainConfig, rows: float) -> bool:
 
 
 def planned(
-    chosen: config.TrainConfig, class_rows: Sequence[int], *, spared: int = 0, learns: bool = False
+    chosen: config.TrainConfig, class_rows: Sequence[int], *, spared: int = 0, most: bool = False
 ) -> list[Training]:
-    """The trainings of a resolved config on classes of so many rows; `learns`: stage 1 wavers, so T is learnt.
+    """The trainings of a resolved config on classes of so many rows; `most`: all that stage 1 may make necessary.
 
     `spared` gold rows are held out besides the share that validation takes.
     """
     rows = sum(class_rows) - splits.held(class_rows, chosen.validation) - spared
     first = [_of("stage1", chosen.stage1, rows)]
-    estimate = chosen.transition
+    estimate, learns = chosen.transition, False
     if isinstance(estimate, config.Estimate):
         if estimate.posteriors == "k-fold":
             sizes = enumerate(splits.outside(rows, estimate.folds), start=1)
             first += [_of(f"fold-{number}", chosen.stage1, seen) for number, seen in sizes]
-        learns = estimate.estimator == "volmin" or (learns and may_learn(chosen, rows / len(class_rows)))
+        if most:
+            first += _rounds(first, chosen.stage1)
+        learns = estimate.estimator == "volmin" or (most and may_learn(chosen, rows / len(class_rows)))
         if learns:
             first.append(_of("joint", chosen.stage1, rows, epochs=estimate.epochs))
     if isinstance(chosen.method, config.Auto):
         return first + _members(chosen.stage2, rows, class_rows, advanced=learns)
     return first + _second(chosen.method, chosen.stage2, rows)
+
+
+def round_epochs(stage: config.FirstStage, number: int) -> int:
+    """The length of a round of stage 1 after the first: as long as all before it."""
+    return (stage.epochs or 1) << (number - 2)
+
+
+def _rounds(first: Sequence[Training], stage: config.FirstStage) -> list[Training]:
+    """What stage 1 and its folds train if every further round is worth it; the folds, which tell, begin."""
+    return [
+        dataclasses.replace(one, name=f"{one.name}-round-{number}", epochs=round_epochs(stage, number))
+        for number in range(2, (stage.rounds or 1) + 1)
+        for one in (*first[1:], first[0])
+    ]
 
 
 def _members(stage: config.Stage, rows: int, class_rows: Sequence[int], *, advanced: bool) -> list[Training]:

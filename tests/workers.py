@@ -34,6 +34,15 @@ def rows(count=300, classes=4, seed=0):
     )
 
 
+def in_a_row(count=300, classes=4, *, apart=4.0, seed=0):
+    """Classes 0, 1, 2, ... along a line, three labels in ten those of the next: a net parts them late."""
+    rng, truth = np.random.default_rng(seed), np.arange(count) % classes
+    x = rng.normal(size=(count, 4)) + apart * truth[:, None]
+    return data.from_arrays(
+        x.astype(np.float32), np.where(rng.random(count) < 0.3, (truth + 1) % classes, truth)
+    )
+
+
 def wanted(epochs=3, **more):
     stage = {"epochs": epochs, "batch_size": 32}
     raw = {"stage1": stage, "stage2": stage, "net": {"name": "mlp", "hidden": [16]}}

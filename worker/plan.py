@@ -9,7 +9,7 @@ from c2s.trainings import Training
 TRAINING = 0.97  # share of the whole; evaluation and packaging share the rest
 PHASES = {
     "stage1": "stage1",
-    "fold": "transition",
+    "fold": "stage1",
     "joint": "transition",
     "search": "stage2",
     "stage2": "stage2",

@@ -42,7 +42,7 @@ class Forecast(deps.Out):
     classes: int
     trainings: list[Training]  # in their order
     steps: int  # of all of them; rows that a method leaves out, and epochs that patience saves, are not known yet
-    most_steps: int  # where stage 1 will waver, so that the matrix is learnt in a training of its own
+    most_steps: int  # where stage 1 goes on for all its rounds, and wavers, so that the matrix is learnt too
     similar_pairs_per_batch: float  # expected, in stage 2
     noise: matrices.Noise | None
     advice: matrices.Advice
@@ -92,10 +92,8 @@ def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
     """What to expect of a resolved config."""
     counts, rows = _counts(dataset, chosen), _rows(dataset)
     spared = _spared(dataset, chosen)
-    planned, wavering = (
-        trainings.planned(chosen, counts, spared=spared, learns=learns) for learns in (False, True)
-    )
-    steps, most = (sum(one.steps for one in some) for some in (planned, wavering))
+    planned, longest = (trainings.planned(chosen, counts, spared=spared, most=most) for most in (False, True))
+    steps, most = (sum(one.steps for one in some) for some in (planned, longest))
     training_rows = planned[0].rows
     batch = chosen.stage2.batch_size or defaults.BATCH
     pairs = transition.similar_pairs(min(batch, training_rows), counts)

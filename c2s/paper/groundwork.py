@@ -21,7 +21,7 @@ def shelves(root: Path, cell: Mapping[str, object], chosen: config.TrainConfig) 
     first = {**cell, **chosen.model_dump(mode="json", include={"net", "stage1", "validation", "seed"})}
     rest = {**first, **chosen.model_dump(mode="json", include={"transition"})}
     return {"stage1": root / _name(first)} | dict.fromkeys(
-        ("fold-*", "posterior", "joint"), root / _name(rest)
+        ("stage1-*", "fold-*", "posterior", "joint"), root / _name(rest)
     )
 
 

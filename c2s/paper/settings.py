@@ -127,7 +127,7 @@ def build(
         {
             "method": _method(method, dataset, printed=chosen == "paper" or given is not None),
             "net": recipe.net,
-            "stage1": stage1,
+            "stage1": stage1.model_dump(),
             "stage2": stage2,
             "transition": _estimate(chosen, recipe.classes) if given is None else {"matrix": given.tolist()},
             "seed": seed,

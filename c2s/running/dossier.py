@@ -10,7 +10,7 @@ from c2s.learning import evaluation
 from c2s.learning.training import Fitted
 from c2s.matrix import dependence, intervals
 from c2s.methods.matrices import Matrix
-from c2s.running.findings import fold_numbers
+from c2s.running.rounds import fold_numbers
 from c2s.running.workbench import Workbench
 
 

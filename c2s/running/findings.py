@@ -1,7 +1,6 @@
-"""What stage 1 reveals about the labels: out-of-sample posteriors, T_c by several estimators, and the choice.
+"""What stage 1 reveals about the labels: T_c by several estimators, and the choice.
 
-On large data a short stage 1 has not learnt the labels by heart and its own posteriors serve; on small data K nets
-judge the rows they have not seen. Where stage 1 is mostly right counting is the best estimator; where it wavers
+Where stage 1 is mostly right counting is the best estimator; where it wavers
 (pair flip near one half, overlapping classes) counting takes its errors for noise, and T is learnt jointly with the
 classifier, given rows enough. Whichever it is, the labels may refute it; then T is what they are likeliest under.
 """
@@ -12,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from c2s import config, data, folders, splits, streams, trainings
+from c2s import config, data, streams, trainings
 from c2s.judging import diagnosis, testimony
 from c2s.learning import evaluation
 from c2s.learning.training import Fitted
-from c2s.matrix import consensus, dependence, estimation, intervals, refinement, shares, transition
-from c2s.methods.ce import CrossEntropy
+from c2s.matrix import consensus, estimation, intervals, refinement, transition
 from c2s.methods.matrices import Matrix
 from c2s.methods.method import Evidence
 from c2s.methods.volmin import VolMin
+from c2s.running import rounds
 from c2s.running.workbench import Workbench, no_evidence
 
 WAVERING = (
@@ -60,10 +59,9 @@ class Findings:
         return intervals.sampled(T_c, y, rng=streams.numpy(seed, "intervals"))
 
 
-def study(bench: Workbench, stage1: Fitted) -> Findings:
+def study(bench: Workbench, first: rounds.Judged) -> Findings:
     """Estimate T_c in every way that needs no further training, choose, and learn it jointly if it takes that."""
-    posterior = _posterior(bench, stage1.net)
-    y = bench.dataset.y
+    stage1, posterior, y = first.stage1, first.posterior, bench.dataset.y
     joint = estimation.confident_joint(posterior, y)
     estimates = _estimates(bench, posterior, y, joint)
     alternatives = {name: found.T for name, found in estimates.items()}
@@ -81,7 +79,9 @@ def study(bench: Workbench, stage1: Fitted) -> Findings:
     priors = _priors(T_c, y, estimates.get(estimator))
     evidence = Evidence(y, T_c, priors, joint.suspects)
     flagged = estimates[estimator].flagged if estimator in estimates else ()
-    seen = diagnosis.Seen(posterior, y, bench.config.transition, fold_numbers(bench), bench.config.seed)
+    seen = diagnosis.Seen(
+        posterior, y, bench.config.transition, rounds.fold_numbers(bench), bench.config.seed
+    )
     if seen.held_out_only:
         seen = seen.only(bench.holdout)
     counts = np.bincount(y, minlength=len(T_c))
@@ -138,55 +138,6 @@ def _left_to_us(bench: Workbench) -> bool:
         and chosen.posteriors != "in-sample"
     )
     return auto and not isinstance(bench.config.method, config.VolMin)
-
-
-def _posterior(bench: Workbench, stage1: nn.Module) -> estimation.Posterior:
-    """Stage 1's posterior of every row (n, c), cross-fitted if so configured; left in the run's folder."""
-    unseen = evaluation.posterior(stage1, bench.source)
-    chosen = bench.config.transition
-    if isinstance(chosen, config.Estimate) and chosen.posteriors == "k-fold":
-        _cross_fit(bench, unseen, folds=chosen.folds)
-    posterior = _levelled(unseen, bench.dataset.y)
-    kept = bench.folder / "posterior"
-    if not kept.exists():
-        with folders.whole(kept) as part:
-            np.save(part / "posterior.npy", posterior, allow_pickle=False)
-    return posterior
-
-
-def _levelled(posterior: estimation.Posterior, y: data.Labels) -> estimation.Posterior:
-    """The same if it adds up to the labels there are, or if rows explain their noise: it may then lean to the truth."""
-    if shares.off(posterior, y) <= shares.FAR:
-        return posterior
-    counted = estimation.confident_joint(posterior, y).T
-    return posterior if dependence.examine(posterior, y, counted).found else shares.matched(posterior, y)
-
-
-def _cross_fit(bench: Workbench, posterior: npt.NDArray[np.float64], *, folds: int) -> None:
-    """Fill the training rows of `posterior` from nets that have not seen them; held-out rows are unseen already."""
-    numbers = splits.folds(bench.dataset.y[bench.train], folds, seed=bench.config.seed)
-    for fold in range(folds):
-        unseen, seen = bench.train[numbers == fold], bench.train[numbers != fold]
-        name = f"fold-{fold + 1}"
-        fitted = bench.fit(
-            name,
-            CrossEntropy(),
-            bench.fresh_net(name),
-            stage=bench.config.stage1,
-            evidence=no_evidence(bench.dataset),
-            rows=seen,
-        )
-        posterior[unseen] = evaluation.posterior(fitted.net, bench.source, unseen)
-
-
-def fold_numbers(bench: Workbench) -> data.Labels | None:
-    """The fold whose net judged each row, -1 for rows held out; None where stage 1 judged all."""
-    chosen = bench.config.transition
-    if not isinstance(chosen, config.Estimate) or chosen.posteriors != "k-fold":
-        return None
-    numbers = np.full(len(bench.dataset), -1, dtype=np.int64)
-    numbers[bench.train] = splits.folds(bench.dataset.y[bench.train], chosen.folds, seed=bench.config.seed)
-    return numbers
 
 
 def _estimates(

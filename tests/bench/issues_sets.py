@@ -8,11 +8,11 @@ import json
 
 import numpy as np
 
-from c2s import config, data, pipeline, streams
+from c2s import config, data, streams
 from c2s.matrix import noise
 from c2s.paper import sources
 from c2s.reading import words
-from c2s.running import findings, workbench
+from c2s.running import findings, rounds, workbench
 
 PATCHES, CENTRES, SIDE = 20_000, 256, 6  # of the CIFAR-10 features (Coates and Ng, 2011)
 MNIST_ROWS = 5_000
@@ -153,5 +153,5 @@ def posterior(dataset, folder, seed):
     )
     quiet = {"device": "cpu", "report": lambda progress: None, "probe": None}
     bench = workbench.open_bench(dataset, chosen, folder, **quiet)
-    findings.study(bench, pipeline.first_stage(bench))
+    findings.study(bench, rounds.first_stage(bench))
     return np.load(folder / "posterior" / "posterior.npy", allow_pickle=False)

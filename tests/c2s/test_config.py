@@ -66,6 +66,25 @@ def test_small_data_gets_more_epochs_smaller_batches_and_cross_fitting():
     assert resolved.transition.posteriors == "k-fold"
 
 
+@pytest.mark.parametrize(
+    ("rows", "asked", "rounds"),
+    [
+        (300, {}, 4),
+        (2_000, {}, 4),
+        (6_000, {}, 1),  # steps enough
+        (300, {"stage1": {"epochs": 15}}, 1),  # as long as was asked for
+        (300, {"stage1": {"epochs": 15, "rounds": 3}}, 3),
+        (300, {"stage1": {"rounds": 1}}, 1),
+        (300, {"stage1": {"rounds": 3}, "transition": {"posteriors": "in-sample"}}, 1),  # nothing could tell
+        (300, {"transition": {"matrix": [[0.9, 0.1], [0.2, 0.8]]}}, 1),
+    ],
+)
+def test_stage_1_may_go_on_where_its_steps_are_few_and_its_length_is_left_open(rows, asked, rounds):
+    resolved = defaults.resolve(config.TrainConfig.parse(asked), VECTORS, rows)
+    assert resolved.stage1.rounds == rounds
+    assert defaults.resolve(resolved, VECTORS, rows) == resolved  # what the service resolved stays as it is
+
+
 def test_many_classes_get_batches_with_enough_similar_pairs():
     many = Shape(kind="vectors", classes=1000, width=20)
     size = defaults.resolve(config.TrainConfig(), many, 1_000_000).stage1.batch_size

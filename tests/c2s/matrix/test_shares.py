@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from c2s import config, data, pipeline
+from c2s import config, data
 from c2s.judging import issues
 from c2s.matrix import shares
-from c2s.running import findings, workbench
+from c2s.running import findings, rounds, workbench
 
 
 def leaning(rows=2000, seed=0):
@@ -48,7 +48,7 @@ def studied(x, y, folder):
     dataset = data.Dataset(x, y, tuple(range(int(y.max()) + 1)), "vectors")
     quiet = {"device": "cpu", "report": lambda progress: None, "probe": None}
     bench = workbench.open_bench(dataset, chosen, folder, **quiet)
-    found = findings.study(bench, pipeline.first_stage(bench))
+    found = findings.study(bench, rounds.first_stage(bench))
     return np.load(folder / "posterior" / "posterior.npy", allow_pickle=False), found.evidence.T_c
 
 

@@ -1,0 +1,94 @@
+"""Stage 1 goes on while more labels of rows that its nets have not seen are predicted, and no longer."""
+
+import numpy as np
+import pytest
+from workers import in_a_row
+
+from c2s import config, data, pipeline
+from c2s.learning import evaluation
+from c2s.running import rounds, workbench
+
+QUICK = {"transition": {"posteriors": "k-fold", "folds": 3}}
+BRIEF = {"epochs": 8, "batch_size": 64}
+
+
+def opened(dataset, folder, report=lambda progress: None, **more):
+    chosen = config.TrainConfig.parse(QUICK | more)
+    return workbench.open_bench(dataset, chosen, folder, device="cpu", report=report, probe=None)
+
+
+def phases(bench):
+    return list(dict.fromkeys(entry["phase"] for entry in bench.history))
+
+
+def test_a_stage_1_that_does_not_know_the_classes_yet_goes_on(tmp_path):
+    dataset = in_a_row(600)
+    brief, bench = (
+        opened(dataset, tmp_path / str(asked), stage1=BRIEF | {"rounds": asked}) for asked in (1, 4)
+    )
+    before, after = rounds.first_stage(brief), rounds.first_stage(bench)
+    assert phases(brief) == ["stage1", "fold-1", "fold-2", "fold-3"]
+    assert phases(bench)[4:8] == [f"{name}-round-2" for name in ("fold-1", "fold-2", "fold-3", "stage1")]
+    assert after.stage1.phase == "stage1"  # whatever round it ended with
+    truth = np.arange(600) % 4
+    poor, good = (float((one.posterior.argmax(1) == truth).mean()) for one in (before, after))
+    assert good > poor + 0.2
+
+
+def test_each_round_is_as_long_as_all_before_it(tmp_path):
+    bench = opened(in_a_row(600), tmp_path, stage1=BRIEF | {"rounds": 3})
+    rounds.first_stage(bench)
+    lengths = {name: sum(entry["phase"] == name for entry in bench.history) for name in phases(bench)}
+    assert lengths["stage1"] == lengths["stage1-round-2"] == 8
+    assert lengths["stage1-round-3"] == 16
+
+
+def test_a_round_that_is_not_worth_it_leaves_everything_as_it_was(tmp_path):
+    rng = np.random.default_rng(0)
+    noise = data.from_arrays(rng.normal(size=(400, 6)), rng.integers(0, 3, 400))  # nothing can be learnt
+    stage = {"epochs": 40, "learning_rate": 0.01}
+    once, bench = (opened(noise, tmp_path / str(asked), stage1=stage | {"rounds": asked}) for asked in (1, 4))
+    before, after = rounds.first_stage(once), rounds.first_stage(bench)
+    assert phases(bench)[4:] == ["fold-1-round-2", "fold-2-round-2"]  # the last of them is spared
+    np.testing.assert_array_equal(before.posterior, after.posterior)
+    for one, other in zip(before.stage1.net.parameters(), after.stage1.net.parameters(), strict=True):
+        np.testing.assert_array_equal(one.detach(), other.detach())
+
+
+def test_pairs_learn_classes_that_a_short_stage_1_would_have_joined(tmp_path):
+    dataset, fresh = in_a_row(600, seed=1), in_a_row(2000, seed=2)
+    found = pipeline.run(dataset, config.TrainConfig.parse(QUICK | {"seed": 1}), tmp_path)
+    assert evaluation.accuracy(found.net, fresh.x, np.arange(2000) % 4) > 0.97  # .51 without
+
+
+class Cut(Exception):
+    pass
+
+
+def test_a_run_that_is_cut_in_a_round_ends_as_one_that_was_not(tmp_path):
+    def cut(progress):
+        if progress.phase == "stage1-round-2":
+            raise Cut
+
+    asked = {"stage1": BRIEF | {"rounds": 2}}
+    whole = rounds.first_stage(opened(in_a_row(600), tmp_path / "whole", **asked))
+    with pytest.raises(Cut):
+        rounds.first_stage(opened(in_a_row(600), tmp_path / "cut", cut, **asked))
+    resumed = rounds.first_stage(opened(in_a_row(600), tmp_path / "cut", **asked))
+    np.testing.assert_array_equal(whole.posterior, resumed.posterior)
+    for one, other in zip(whole.stage1.net.parameters(), resumed.stage1.net.parameters(), strict=True):
+        np.testing.assert_array_equal(one.detach(), other.detach())
+
+
+def test_stage_2_starts_from_the_last_round(tmp_path):
+    """What the pipeline publishes of stage 1 is the model that went on."""
+    dataset = in_a_row(600)
+    chosen = config.TrainConfig.parse(
+        QUICK | {"stage1": BRIEF | {"rounds": 2}, "stage2": {"epochs": 1, "learning_rate": 1e-9}}
+    )
+    long = pipeline.run(dataset, chosen, tmp_path / "long")
+    once = chosen.model_copy(update={"stage1": chosen.stage1.model_copy(update={"rounds": 1})})
+    short = pipeline.run(dataset, once, tmp_path / "short")
+    truth = np.arange(600) % 4
+    good, poor = (evaluation.accuracy(one.net, dataset.x, truth) for one in (long, short))
+    assert good > poor + 0.1
