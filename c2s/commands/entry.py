@@ -80,6 +80,19 @@ def parser(more: Sequence[Command] = ()) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> int:
     """Run a command; `exits` says what its code means."""
+    try:
+        try:
+            return _run(argv, more)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # at Python's own end a reader that left would be a message and a code of its own
+    except (BrokenPipeError, SystemExit) as exc:  # the reader, `head` say, has seen enough
+        if not isinstance(exc, BrokenPipeError) and not isinstance(exc.__context__, BrokenPipeError):
+            raise  # but Rich makes an exit with code 1 of it
+        return _unread()
+
+
+def _run(argv: Sequence[str] | None, more: Sequence[Command]) -> int:
     root = parser(more)
     chosen = root.parse_args(argv)
     chosen.root = root
@@ -95,9 +108,6 @@ def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> 
         goes_on = "; the same command goes on from the last epoch kept" if chosen.resumes else ""
         sys.stderr.write(f"c2s: interrupted{goes_on}\n")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
-        sys.stderr.close()
-        return 0
     except ModuleNotFoundError as exc:
         if exc.name not in (*TRAINING, *SERVING):
             raise
@@ -106,6 +116,16 @@ def main(argv: Sequence[str] | None = None, *, more: Sequence[Command] = ()) -> 
             f"c2s: {exc.name} is not installed here, it comes with `pip install 'c2s[{extra}]'`\n"
         )
         return REFUSED
+    except BrokenPipeError:
+        raise
     except OSError as exc:
         sys.stderr.write(f"c2s: {exc.filename or 'a file'}: {exc.strerror or exc}\n")
         return REFUSED
+
+
+def _unread() -> int:
+    """What is still to be written goes nowhere, so that nothing fails when Python flushes it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    return exits.UNREAD

@@ -8,6 +8,7 @@ CANCELLED = 4  # the job that was watched was cancelled
 AWAY = 5  # the service does not answer, is busy, or took too long: the same command may work later
 NOT_ALLOWED = 6  # the key is missing, wrong, or may not do this
 INTERRUPTED = 130  # Ctrl-C
+UNREAD = 141  # as of other programs that `head` stops: what was asked for may not be done
 
 MEANING = {
     DONE: "done",
@@ -18,4 +19,5 @@ MEANING = {
     AWAY: "the service does not answer, is busy, or took too long; try again later",
     NOT_ALLOWED: "the key is missing, wrong, or may not do this",
     INTERRUPTED: "Ctrl-C",
+    UNREAD: "nobody reads the output any more",
 }
