@@ -129,8 +129,17 @@ def by_job(
     chosen: argparse.Namespace, client: Client, path: Path
 ) -> tuple[Sequence[str], Iterator[list[Any]]]:
     """Let a worker read the file as the model's own was read, and predict it."""
+    from c2s.client import problems
+
     outputs: Any = ("class", "probabilities") if chosen.all else ("class",)
-    batch = client.predictions.create(chosen.model, path, outputs=outputs).wait(progress=sys.stderr.isatty())
+    made = client.predictions.create(chosen.model, path, outputs=outputs)
+    try:
+        batch = made.wait(progress=sys.stderr.isatty())
+    except problems.JobFailed as exc:
+        if exc.code != "invalid_dataset":
+            raise
+        # it is the input that cannot be used, as where a folder computes: the job was our way to read it
+        raise errors.InvalidDataset(f"{path}: {exc.error.get('message', 'cannot be used')}") from exc
     table = batch.to_arrow()
     classes: list[str] = json.loads(table.schema.metadata[b"c2s.classes"])
     batch.delete()
