@@ -47,8 +47,14 @@ def read(source: Source, labels: Labels | None = None) -> Body:
 
 
 def _file(path: Path) -> Body:
-    if not path.is_file():
+    if not path.exists():
         raise problems.Unusable(f"{path}: there is no such file")
+    if path.is_dir():
+        raise problems.Unusable(
+            f"{path}: this is a folder; name a file in it, or pack pictures into a zip, a folder for each class"
+        )
+    if not path.is_file():
+        raise problems.Unusable(f"{path}: a pipe cannot be sent; save the rows to a file")
     return Body(path, name=path.name[:LONGEST_NAME])
 
 

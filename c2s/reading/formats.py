@@ -42,10 +42,10 @@ def _there(path: Path) -> None:
     """Refuse what is not there, and what is no file: a pipe has no suffix and can be read only once."""
     if not path.exists():
         raise errors.InvalidDataset(f"{path.name}: no such file")
+    if path.is_dir():
+        raise errors.InvalidDataset(f"{path.resolve().name}: this is a folder; name a file in it")
     if not path.is_file():
-        raise errors.InvalidDataset(
-            f"{path.name}: a pipe or a folder cannot be read here; save the rows to a file"
-        )
+        raise errors.InvalidDataset(f"{path.name}: a pipe cannot be read here; save the rows to a file")
 
 
 @dataclass(frozen=True)

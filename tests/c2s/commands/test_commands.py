@@ -179,7 +179,7 @@ def test_all_that_is_wrong_with_a_config_file_is_told_at_once(tmp_path, table, c
 def test_a_pipe_is_not_said_to_be_missing(tmp_path, capsys):
     os.mkfifo(tmp_path / "stdin")
     assert run("train", tmp_path / "stdin", "--label", "name", "--out", tmp_path / "run") == 2
-    assert "stdin: a pipe or a folder cannot be read here" in capsys.readouterr().err
+    assert "stdin: a pipe cannot be read here" in capsys.readouterr().err
 
 
 def test_options_lie_over_the_config_file_s_blocks(tmp_path):
