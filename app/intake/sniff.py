@@ -66,11 +66,14 @@ def _binary(path: Path, head: bytes, tail: bytes) -> chosen.Format | None:
 
 def _zip(path: Path) -> chosen.Format:
     """NPZ or pictures; which, is asked again when the archive has been checked."""
-    if path.stat().st_size <= 22:  # the end record alone
-        raise refusal.refuse("empty", "the archive is empty")
     with path.open("rb") as file:
         head = file.read(30 + 1024)
-    name = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+    if head.startswith(b"PK\x05\x06"):  # the end record, and no entry before it
+        raise refusal.refuse("empty", "the archive is empty")
+    length = int.from_bytes(head[26:28], "little")
+    if len(head) < 30 + min(length, 1024):
+        raise refusal.refuse("bad_archive", "the archive is cut off")
+    name = head[30 : 30 + length]
     return "npz" if name.endswith(b".npy") and b"/" not in name else "zip"
 
 

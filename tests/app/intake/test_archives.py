@@ -121,6 +121,14 @@ def test_damaged_arrays_are_refused_with_their_entry(taken):
     assert (codes(reasons), reasons[0]["entry"]) == (["bad_archive"], "x.npy")
 
 
+def test_an_archive_that_is_cut_off_is_not_said_to_be_empty(taken):
+    whole = npz(x=np.eye(6), y=LABELS)
+    for length in (4, 22, 29, 33, len(whole) // 2, len(whole) - 1):
+        assert codes(taken(whole[:length], format="npz")) == ["bad_archive"], length
+    for nothing in (b"", packed([])):
+        assert codes(taken(nothing)) == ["empty"]
+
+
 # --- zip ------------------------------------------------------------------------------------------------------
 
 
