@@ -1,5 +1,6 @@
 """Which rows of a job to look at next, and what the true labels found there say of its classifier."""
 
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -109,18 +110,17 @@ def count(job_id: deps.JobId, body: GoldIn, database: deps.Db, store: deps.Files
     asked = Asking.of(database, store, job_id)
     known, design = asked.names.places, asked.design
     places = {name: place for place, name in enumerate(asked.rest.ids)}
-    for name, label in body.labels.items():
-        if name in asked.known:
-            raise _wrong(f"row {name[:100]!r} is gold already: the report counts it", name)
-        if name not in places:
-            raise _wrong(f"no row {name[:100]!r} was held out", name)
-        if label not in known:
-            raise _wrong(f"a true label is {label[:100]!r}, which is no class of the dataset", name)
+    if faults := list(_faults(body.labels, asked, places, known)):
+        raise errors.Invalid(
+            f"{len(faults)} of {len(body.labels)} true labels cannot be counted",
+            errors=faults[: problems.MOST_FAULTS],
+        )
     rows = np.array([places[name] for name in body.labels], np.int64)
     true = np.array([known[label] for label in body.labels.values()])
     found = gold.estimate(design, rows, asked.rest.predicted[rows] == true)
     if found is None:
-        raise _wrong(f"look at the first {len(design.shares)} rows of the list at least")
+        few = _fault(f"look at the first {len(design.shares)} rows of the list at least")
+        raise errors.Invalid("the true labels cannot be counted", errors=[few])
     return _accuracy(found, asked, random=body.random_gold)
 
 
@@ -168,7 +168,19 @@ class Asking:
         return cls(names, rest, known, gold.design(rest.probability, seed=0), marked)
 
 
-def _wrong(detail: str, *row: str) -> errors.Invalid:
+def _faults(
+    labels: Mapping[str, str], asked: Asking, places: Container[str], known: Container[str]
+) -> Iterator[dict[str, str]]:
+    """What is wrong with each true label that cannot be counted."""
+    for name, label in labels.items():
+        if name in asked.known:
+            yield _fault(f"row {name[:100]!r} is gold already: the report counts it", name)
+        elif name not in places:
+            yield _fault(f"no row {name[:100]!r} was held out", name)
+        elif label not in known:
+            yield _fault(f"a true label is {label[:100]!r}, which is no class of the dataset", name)
+
+
+def _fault(detail: str, *row: str) -> dict[str, str]:
     where = problems.pointer(["labels", *row])[: problems.LONGEST_POINTER]
-    fault = {"pointer": where, "code": "invalid", "detail": detail}
-    return errors.Invalid("the true labels cannot be counted", errors=[fault])
+    return {"pointer": where, "code": "invalid", "detail": detail}

@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 
+from app.api import problems
+
 
 def test_the_report_tells_what_the_classifier_is_worth_with_intervals(shared, published):
     _, job_id = published("vectors")
@@ -106,6 +108,21 @@ def test_true_labels_of_other_rows_or_classes_or_of_too_few_are_422(shared, publ
         answer = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": labels})
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["pointer"] == where
+
+
+def test_every_true_label_that_cannot_be_counted_is_named(shared, published):
+    _, job_id = published("vectors")
+    first, second = shared.http.get(f"/jobs/{job_id}/gold?rows=2").json()["data"]
+    labels = {"nobody": "1", first["id"]: first["given"], second["id"]: "no class"}
+    refused = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": labels}).json()
+    assert refused["detail"] == "2 of 3 true labels cannot be counted"
+    assert [(one["pointer"], one["detail"]) for one in refused["errors"]] == [
+        ("/labels/nobody", "no row 'nobody' was held out"),
+        (f"/labels/{second['id']}", "a true label is 'no class', which is no class of the dataset"),
+    ]
+    many = {f"nobody {n}": "1" for n in range(60)}
+    refused = shared.http.post(f"/jobs/{job_id}/gold", json={"labels": many}).json()
+    assert (refused["detail"][:8], len(refused["errors"])) == ("60 of 60", problems.MOST_FAULTS)
 
 
 def test_rows_to_look_at_are_not_told_before_the_job_has_ended(service, csv_file):
