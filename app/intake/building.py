@@ -159,26 +159,12 @@ def _report(raw: Raw, dataset: data.Dataset, started: float) -> report.Report:
             *truths.counted(dataset),
             *truths.remarks(features, unused.SERVICE),
             *encoding.remarks(strays)[:NOTES],
-            *_lookalikes(dataset.classes),
+            *classes.lookalikes(dataset.classes, most=NOTES),
         ),
         sample=sampling.of(raw.rows, dataset),
         sha256=dataset.digest(),
         seconds=round(time.monotonic() - started, 3),
     )
-
-
-def _lookalikes(names: Sequence[str]) -> tuple[str, ...]:
-    """Classes that a person may have meant to be one: whether they are is not ours to decide."""
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
-    found = [group for group in alike.values() if len(group) > 1]
-    said = [
-        f"the classes {', '.join(map(repr, group[:5]))} differ in spaces or case alone"
-        for group in found[:NOTES]
-    ]
-    more = [f"and {len(found) - NOTES} more such groups"] if len(found) > NOTES else []
-    return (*said, *more)
 
 
 def _order(fault: refusal.Reason) -> tuple[bool, int, int, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from c2s import errors
@@ -27,6 +28,14 @@ _NUMBER = re.compile(NUMBER)
 def number(text: str) -> float | None:
     """The number that a cell holds, if it holds one."""
     return float(text) if _NUMBER.match(text) else None
+
+
+def exact(text: str) -> Decimal | None:
+    """The same to the last digit, by which alone long numbers may differ."""
+    try:
+        return Decimal(text) if _NUMBER.match(text) else None
+    except InvalidOperation:  # an exponent beyond all bounds
+        return None
 
 
 def prevail(column: pa.ChunkedArray) -> bool:

@@ -49,6 +49,18 @@ def test_labels_that_differ_in_spaces_or_case_alone_are_pointed_out_and_left_apa
     assert taken("x,y\n" + "1,cat\n4,dog\n" * 5).notes == ()
 
 
+def test_labels_that_are_one_number_written_differently_are_pointed_out_and_left_apart(taken):
+    report = taken("x,y\n" + "1,2\n2,2.0\n3,02\n4,3\n5,ten\n6, 0\n7,0.0\n" * 5)
+    assert [one.name for one in report.classes] == [" 0", "0.0", "02", "2", "2.0", "3", "ten"]
+    assert report.notes == (
+        "the classes ' 0', '0.0' are the same number, written differently",
+        "the classes '02', '2', '2.0' are the same number, written differently",
+    )
+    long = 2**60  # as floats these two are one
+    assert taken("x,y\n" + f"1,{long}.0\n2,{long + 1}\n3,1e{long}\n" * 5).notes == ()
+    assert "spaces or case alone" in taken("x,y\n" + "1,2\n2, 2\n3,b\n" * 5).notes[0]
+
+
 def test_one_file_read_twice_has_one_hash(taken, tmp_path):
     first_hash = taken(CSV).sha256
     assert taken(CSV).sha256 == first_hash
