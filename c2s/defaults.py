@@ -10,7 +10,7 @@ SIMILAR_PAIRS = 50  # per batch, below which pair losses see too few similar one
 # MNIST's 54,000 rows and for very few; measured on MNIST and on 1,257 digits, between them by a power of the rows.
 EPOCHS = {"stage1": (4, 15), "stage2": (6, 25)}
 FULL, POWER = 54_000, 0.35
-ROUNDS, FEW_STEPS = 4, 300  # of stage 1 where it has so few steps that it may end before it knows the classes
+ROUNDS, FEW_STEPS = 4, 200  # of stage 1 where it has so few steps that it may end before it knows the classes
 FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says nothing
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
