@@ -6,14 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from c2s import config, data, errors, folders
-from c2s.learning import training
+from c2s.learning import evaluation, training
 from c2s.matrix import transition
 from c2s.methods.method import Evidence
 from c2s.methods.method import hides_pairs as pairs_hidden
 from c2s.running import auto, findings, result, rounds, stages, workbench
 from c2s.running.workbench import Workbench
-
-CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
 
 
 def run(
@@ -83,6 +81,6 @@ def best(bench: Workbench, found: findings.Findings, candidates: list[training.F
     for other in candidates[1:]:
         others_right = auto.right(bench, other, T_c)
         gain = others_right.astype(float) - right  # (n,)  +1, 0 or -1 a row
-        if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)):
+        if evaluation.clearly_better(gain):
             kept, right = other, others_right
     return kept

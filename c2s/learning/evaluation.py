@@ -10,6 +10,7 @@ from c2s.learning import batches
 from c2s.matrix import transition
 
 SWEEP = 1000  # rows per evaluation batch
+CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
 Labels = npt.NDArray[np.int64]
 
 
@@ -41,3 +42,8 @@ def judged(probs: npt.NDArray[np.float64], T_c: npt.NDArray[np.float64], y: Labe
     noisy = probs @ T_c  # (n, c)
     likely = np.log(np.maximum(noisy[np.arange(len(y)), y], 1e-12))
     return {"accuracy": float((expected(probs, T_c) == y).mean()), "likelihood": float(likely.mean())}
+
+
+def clearly_better(gains: npt.NDArray[np.float64]) -> bool:
+    """Whether what each row gained, +1, 0 or -1 where it is judged twice, is more than chance."""
+    return len(gains) > 0 and bool(gains.mean() > CLEARLY * gains.std() / np.sqrt(len(gains)))

@@ -20,7 +20,6 @@ from c2s.methods.ce import CrossEntropy
 from c2s.running.workbench import Workbench, no_evidence
 
 PHASE = "stage1"
-CLEARLY = 1.645  # standard errors of a paired difference: one-sided 95 %
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,9 @@ def _longer(bench: Workbench, folds: list[Fold], number: int) -> list[Fold] | No
         after = evaluation.posterior(fitted.net, bench.source, fold.unseen)
         found.append(dataclasses.replace(fold, fitted=fitted, posterior=after))
         gains = np.append(gains, _agrees(bench, found[-1]) - _agrees(bench, fold))
-        if gains.mean() <= 0:
+        if gains.sum() <= 0:
             return None
-    clear = len(gains) > 0 and gains.mean() > CLEARLY * gains.std() / np.sqrt(len(gains))
-    return found if clear else None
+    return found if evaluation.clearly_better(gains) else None
 
 
 def _agrees(bench: Workbench, fold: Fold) -> npt.NDArray[np.float64]:
