@@ -1,8 +1,8 @@
 """Every training that a run makes, in order, and what it costs; loads without torch, so that both can be foretold.
 
-What stage 1 will find is not known beforehand: whether it goes on for further rounds, and whether T must be learnt
-jointly, is told apart (`most`), and rows that a method leaves out, or epochs that patience saves, are counted as if
-they were not.
+What stage 1 will find is not known beforehand: whether it goes on for further rounds (`onward`), and whether T must be
+learnt jointly (`wavers`), is told apart, and rows that a method leaves out, or epochs that patience saves, are counted
+as if they were not.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from c2s import config, members, splits, trials
 
+ROUND = "-round-"  # between a training's name and the number of its round
 ROWS_TO_LEARN = 300  # a class: fewer are learnt by heart together with T
 TWO_NETS = (config.CoTeaching, config.JoCoR, config.S2E)
 
@@ -44,9 +45,14 @@ def may_learn(chosen: config.TrainConfig, rows: float) -> bool:
 
 
 def planned(
-    chosen: config.TrainConfig, class_rows: Sequence[int], *, spared: int = 0, most: bool = False
+    chosen: config.TrainConfig,
+    class_rows: Sequence[int],
+    *,
+    spared: int = 0,
+    onward: bool = False,
+    wavers: bool = False,
 ) -> list[Training]:
-    """The trainings of a resolved config on classes of so many rows; `most`: all that stage 1 may make necessary.
+    """The trainings of a resolved config on classes of so many rows; those that only stage 1 may tell where asked for.
 
     `spared` gold rows are held out besides the share that validation takes.
     """
@@ -57,9 +63,8 @@ def planned(
         if estimate.posteriors == "k-fold":
             sizes = enumerate(splits.outside(rows, estimate.folds), start=1)
             first += [_of(f"fold-{number}", chosen.stage1, seen) for number, seen in sizes]
-        if most:
-            first += _rounds(first, chosen.stage1)
-        learns = estimate.estimator == "volmin" or (most and may_learn(chosen, rows / len(class_rows)))
+        first += _rounds(first, chosen.stage1, onward=onward)
+        learns = estimate.estimator == "volmin" or (wavers and may_learn(chosen, rows / len(class_rows)))
         if learns:
             first.append(_of("joint", chosen.stage1, rows, epochs=estimate.epochs))
     if isinstance(chosen.method, config.Auto):
@@ -67,17 +72,24 @@ def planned(
     return first + _second(chosen.method, chosen.stage2, rows)
 
 
+def round_name(name: str, number: int) -> str:
+    """What a round of stage 1, or of a fold, after the first is called."""
+    return f"{name}{ROUND}{number}"
+
+
 def round_epochs(stage: config.FirstStage, number: int) -> int:
     """The length of a round of stage 1 after the first: as long as all before it."""
     return (stage.epochs or 1) << (number - 2)
 
 
-def _rounds(first: Sequence[Training], stage: config.FirstStage) -> list[Training]:
-    """What stage 1 and its folds train if every further round is worth it; the folds, which tell, begin."""
+def _rounds(first: Sequence[Training], stage: config.FirstStage, *, onward: bool) -> list[Training]:
+    """The rounds of stage 1 after the first: a fold tells whether others follow it, and stage 1 comes last."""
+    stage1, *folds = first
+    going = [*folds, stage1] if onward else folds[:1]
     return [
-        dataclasses.replace(one, name=f"{one.name}-round-{number}", epochs=round_epochs(stage, number))
+        dataclasses.replace(one, name=round_name(one.name, number), epochs=round_epochs(stage, number))
+        for one in going
         for number in range(2, (stage.rounds or 1) + 1)
-        for one in (*first[1:], first[0])
     ]
 
 

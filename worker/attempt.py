@@ -118,7 +118,8 @@ def run(asked: dict[str, Any], teller: Teller, chosen: config.TrainConfig) -> No
     dataset = _dataset(Path(asked["dataset"]))
     left = merging.merged(dataset, chosen.merge)
     spared = testimony.spared(left, chosen.validation, seed=chosen.seed)
-    teller.plan = plan.Plan(trainings.planned(chosen, merging.class_rows(left, ()), spared=spared))
+    class_rows = merging.class_rows(left, ())
+    teller.plan = plan.Plan(trainings.planned(chosen, class_rows, spared=spared, onward=True))
     teller.plan.take_up(folder)
     teller.step("loading")
     if asked.get("sha256") not in (None, dataset.digest()):

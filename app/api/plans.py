@@ -92,7 +92,8 @@ def forecast(chosen: config.TrainConfig, dataset: Dataset) -> Forecast:
     """What to expect of a resolved config."""
     counts, rows = _counts(dataset, chosen), _rows(dataset)
     spared = _spared(dataset, chosen)
-    planned, longest = (trainings.planned(chosen, counts, spared=spared, most=most) for most in (False, True))
+    planned = trainings.planned(chosen, counts, spared=spared)
+    longest = trainings.planned(chosen, counts, spared=spared, onward=True, wavers=True)
     steps, most = (sum(one.steps for one in some) for some in (planned, longest))
     training_rows = planned[0].rows
     batch = chosen.stage2.batch_size or defaults.BATCH

@@ -9,6 +9,7 @@ from app.api import deps, problems, renderings, strict
 from app.core import events, jobs
 from app.core.db import Database
 from app.core.tables import Event
+from c2s import trainings
 from c2s.drawing import curves
 
 router = APIRouter(
@@ -88,12 +89,13 @@ def epochs(database: Database, job_id: str) -> list[Epoch]:
 
 
 def lines(told: list[Epoch], metric: str) -> dict[str, list[tuple[float, float]]]:
-    """Epochs and values of each training. Folds, of the estimate of T_c alone, are left out."""
+    """Epochs and values of each training, rounds in one line. Folds, of the estimate of T_c alone, are left out."""
     found: dict[str, dict[int, float]] = {}
     for entry in told:
-        name = str(entry.step or entry.phase or "")
+        name, later, _ = str(entry.step or entry.phase or "").partition(trainings.ROUND)
+        before = (entry.epochs or 0) if later else 0  # a round is as long as all before it
         if isinstance(value := entry.metrics.get(metric), int | float) and not name.startswith(FOLD):
-            found.setdefault(name, {})[entry.epoch or 0] = float(value)
+            found.setdefault(name, {})[before + (entry.epoch or 0)] = float(value)
     return {name: sorted(line.items()) for name, line in found.items()}
 
 

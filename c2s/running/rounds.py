@@ -2,8 +2,9 @@
 
 On large data a short stage 1 has not learnt the labels by heart and its own posteriors serve; on small data K nets
 judge the rows they have not seen. Few rows are few steps, too, and a net that has only begun to part the classes
-misleads all that follows. So stage 1 then goes on in rounds, each as long as all before it, while clearly more labels
-of unseen rows are predicted. That they become likelier is not enough: a net also sharpens what it knows already.
+misleads all that follows. So folds then go on in rounds, each as long as all before it, and stage 1 takes the fewest
+that predict as many labels of unseen rows as the best number does, but for chance. That labels become likelier is not
+enough: a net also sharpens what it knows already.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ from c2s.methods.ce import CrossEntropy
 from c2s.running.workbench import Workbench, no_evidence
 
 PHASE = "stage1"
+TELLING = 100  # unseen rows after which folds that gained by no round end the search
 
 
 @dataclass(frozen=True)
@@ -37,23 +39,19 @@ class Fold:
     name: str
     unseen: data.Labels  # row numbers
     seen: data.Labels
-    fitted: Fitted
-    posterior: estimation.Posterior  # of its unseen rows
+    fitted: Fitted  # after its last round
+    posteriors: tuple[estimation.Posterior, ...]  # of its unseen rows, after each round
 
 
 def first_stage(bench: Workbench) -> Judged:
     """Stage 1 and its folds, for as many rounds as are worth it; the posterior is left in the run's folder."""
     stage1 = _trained(bench, PHASE, bench.train)
-    folds = _folds(bench)
-    for number in range(2, (bench.config.stage1.rounds or 1) + 1):
-        longer = _longer(bench, folds, number)
-        if longer is None:
-            break
-        folds = longer
+    folds, worth = _rounds(bench, _folds(bench))
+    for number in range(2, worth + 1):
         stage1 = dataclasses.replace(_continued(bench, PHASE, stage1, bench.train, number), phase=PHASE)
     judged = evaluation.posterior(stage1.net, bench.source)
     for fold in folds:
-        judged[fold.unseen] = fold.posterior
+        judged[fold.unseen] = fold.posteriors[worth - 1]
     posterior = _levelled(judged, bench.dataset.y)
     kept = bench.folder / "posterior"
     if not kept.exists():
@@ -81,28 +79,47 @@ def _folds(bench: Workbench) -> list[Fold]:
         name, unseen = f"fold-{fold + 1}", np.flatnonzero(numbers == fold)
         seen = bench.train[numbers[bench.train] != fold]
         fitted = _trained(bench, name, seen)
-        found.append(Fold(name, unseen, seen, fitted, evaluation.posterior(fitted.net, bench.source, unseen)))
+        first = evaluation.posterior(fitted.net, bench.source, unseen)
+        found.append(Fold(name, unseen, seen, fitted, (first,)))
     return found
 
 
-def _longer(bench: Workbench, folds: list[Fold], number: int) -> list[Fold] | None:
-    """The folds after another round; None where it is not worth one, which the first of them may tell already."""
-    found: list[Fold] = []
-    gains = np.zeros(0)  # +1, 0 or -1 a row that was judged twice
-    for fold in folds:
+def _rounds(bench: Workbench, folds: list[Fold]) -> tuple[list[Fold], int]:
+    """The folds after all rounds, and how many are worth it: only the first, once the folds so far gained by no other.
+
+    All are looked at before one is chosen: a net may stand on a plateau for a round and part the classes in the next.
+    """
+    most = bench.config.stage1.rounds or 1
+    found, right = list(folds), np.zeros((0, most))
+    for place, fold in enumerate(folds):
+        found[place] = _to_the_last(bench, fold, most)
+        agreed = [_agrees(bench, fold, posterior) for posterior in found[place].posteriors]
+        right = np.concatenate([right, np.stack(agreed, axis=1)])
+        if len(right) >= TELLING and right.sum(0).argmax() == 0:
+            return found, 1
+    return found, fewest(right)
+
+
+def fewest(right: npt.NDArray[np.float64]) -> int:
+    """The smallest number of rounds that no other is clearly better than; right (n, rounds): 1 where a label is met."""
+    best = right[:, right.sum(0).argmax()]
+    enough = [not evaluation.clearly_better(best - of_round) for of_round in right.T]
+    return enough.index(True) + 1
+
+
+def _to_the_last(bench: Workbench, fold: Fold, most: int) -> Fold:
+    """The fold after every round."""
+    for number in range(2, most + 1):
         fitted = _continued(bench, fold.name, fold.fitted, fold.seen, number)
         after = evaluation.posterior(fitted.net, bench.source, fold.unseen)
-        found.append(dataclasses.replace(fold, fitted=fitted, posterior=after))
-        gains = np.append(gains, _agrees(bench, found[-1]) - _agrees(bench, fold))
-        if gains.sum() <= 0:
-            return None
-    return found if evaluation.clearly_better(gains) else None
+        fold = dataclasses.replace(fold, fitted=fitted, posteriors=(*fold.posteriors, after))
+    return fold
 
 
-def _agrees(bench: Workbench, fold: Fold) -> npt.NDArray[np.float64]:
+def _agrees(bench: Workbench, fold: Fold, posterior: estimation.Posterior) -> npt.NDArray[np.float64]:
     """One for each unseen row whose label the fold's net predicts, as it will be heard, else nought."""
     y = bench.dataset.y[fold.unseen]
-    right: npt.NDArray[np.float64] = (_levelled(fold.posterior, y).argmax(1) == y).astype(np.float64)
+    right: npt.NDArray[np.float64] = (_levelled(posterior, y).argmax(1) == y).astype(np.float64)
     return right
 
 
@@ -118,7 +135,7 @@ def _continued(bench: Workbench, name: str, before: Fitted, rows: data.Labels, n
     chosen, nothing = bench.config.stage1, no_evidence(bench.dataset)
     stage = chosen.model_copy(update={"epochs": trainings.round_epochs(chosen, number)})
     whole = None if name == PHASE else rows
-    phase = f"{name}-round-{number}"
+    phase = trainings.round_name(name, number)
     return bench.fit(phase, CrossEntropy(), before.net, stage=stage, evidence=nothing, rows=whole)
 
 

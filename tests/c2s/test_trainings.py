@@ -96,22 +96,24 @@ def test_auto_is_planned_with_the_members_that_its_rows_allow():
 
 def test_a_matrix_that_may_have_to_be_learnt_is_planned_only_where_rows_are_enough():
     chosen = wanted(4)
-    assert names(chosen, (60, 60), most=True) == ["stage1", "stage2"]
-    assert names(chosen, (400, 400), most=True) == ["stage1", "joint", "stage2"]
-    assert names(wanted(4, method="volmin"), (400, 400), most=True) == ["stage1", "stage2"]
-    several = trainings.planned(wanted(4, method="auto"), (400, 400), most=True)
+    assert names(chosen, (60, 60), wavers=True) == ["stage1", "stage2"]
+    assert names(chosen, (400, 400), wavers=True) == ["stage1", "joint", "stage2"]
+    assert names(wanted(4, method="volmin"), (400, 400), wavers=True) == ["stage1", "stage2"]
+    several = trainings.planned(wanted(4, method="auto"), (400, 400), wavers=True)
     assert {one.epochs for one in several if one.name.startswith("stage2")} == {3}  # they are shorter then
 
 
-def test_rounds_that_stage_1_may_need_are_foretold_as_the_most(counted, tmp_path):
+def test_rounds_of_stage_1_are_foretold_of_the_fold_that_tells_and_on_demand_of_all(counted, tmp_path):
     dataset = in_a_row(600)
     stage1 = {"epochs": 8, "batch_size": 64, "rounds": 3}
     asked = wanted(3, method="forward", stage1=stage1, transition=FOLDS, net="auto")
     chosen = defaults.resolve(asked, dataset.shape, len(dataset))
     class_rows = np.bincount(dataset.y).tolist()
     folds = ["fold-1", "fold-2", "fold-3"]
-    rounds = [f"{name}-round-{number}" for number in (2, 3) for name in (*folds, "stage1")]
-    assert names(chosen, class_rows) == ["stage1", *folds, "stage2"]
-    assert names(chosen, class_rows, most=True) == ["stage1", *folds, *rounds, "stage2"]
+    rounds = [f"{name}-round-{number}" for name in (*folds, "stage1") for number in (2, 3)]
+    assert names(chosen, class_rows) == ["stage1", *folds, *rounds[:2], "stage2"]
+    assert names(chosen, class_rows, onward=True) == ["stage1", *folds, *rounds, "stage2"]
     pipeline.run(dataset, chosen, tmp_path / "run")
-    assert dict(counted) == {one.name: one.steps for one in trainings.planned(chosen, class_rows, most=True)}
+    assert dict(counted) == {
+        one.name: one.steps for one in trainings.planned(chosen, class_rows, onward=True)
+    }

@@ -7,8 +7,8 @@ from worker import plan
 ROWS = [56, 56]  # of each class, ten of them held out: 102 are left, or 51 to each of two folds
 
 
-def told_of(chosen, class_rows=ROWS):
-    return plan.Plan(trainings.planned(chosen, class_rows))
+def told_of(chosen, class_rows=ROWS, **more):
+    return plan.Plan(trainings.planned(chosen, class_rows, **more))
 
 
 def test_two_nets_count_twice():
@@ -29,6 +29,16 @@ def test_the_fraction_rises_from_nought_to_one_through_all_phases():
     assert seen[-1] < 1
     assert told.training("stage1", 0.5) == seen[-1]  # never back
     assert told.training("joint", 0.5) == seen[-1]  # an unplanned training changes nothing
+
+
+def test_rounds_of_stage_1_move_the_fraction_and_those_that_are_spared_are_skipped():
+    stage1 = {"epochs": 4, "batch_size": 32, "rounds": 2}
+    chosen = wanted(4, stage1=stage1, transition={"posteriors": "k-fold", "folds": 2})
+    told = told_of(chosen, onward=True)  # as many epochs again for the second round: 4 + 2 + 2, twice, + 4
+    assert told.training("fold-2", 1.0) == pytest.approx(plan.TRAINING * 8 / 20)
+    assert told.training("fold-1-round-2", 1.0) == pytest.approx(plan.TRAINING * 10 / 20)
+    assert told.phase("stage2") == pytest.approx(plan.TRAINING * 16 / 20)
+    assert told.training("stage2", 1.0) == pytest.approx(plan.TRAINING)
 
 
 def test_epochs_count_by_the_rows_they_see():

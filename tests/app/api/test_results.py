@@ -6,6 +6,7 @@ import importlib.metadata
 import numpy as np
 import pytest
 
+from app.api import results
 from app.core import claims
 
 
@@ -245,3 +246,19 @@ def test_a_failed_job_keeps_what_it_found_and_one_with_smaller_batches_finds_ane
     answer = service.http.get(path)
     assert answer.json()["final"] is True
     assert "ETag" in answer.headers
+
+
+def test_the_rounds_of_a_training_are_one_line():
+    def told(step, epoch, epochs, loss):
+        facts = {"phase": "stage1", "step": step, "epoch": epoch, "epochs": epochs, "metrics": {"loss": loss}}
+        return results.Epoch.model_validate(facts | {"at": 0.0})
+
+    entries = [
+        *(told("stage1", 1, 2, 0.9), told("stage1", 2, 2, 0.8), told("fold-1-round-2", 1, 2, 0.1)),
+        *(told("stage1-round-2", 1, 2, 0.7), told("stage1-round-2", 2, 2, 0.6)),
+        *(told("stage1-round-3", 1, 4, 0.5), told("stage2", 1, 3, 0.4)),
+    ]
+    assert results.lines(entries, "loss") == {
+        "stage1": [(1, 0.9), (2, 0.8), (3, 0.7), (4, 0.6), (5, 0.5)],
+        "stage2": [(1, 0.4)],
+    }
