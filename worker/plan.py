@@ -1,4 +1,7 @@
-"""How far a run is, as one number: every epoch that is planned counts, weighted by the rows it sees."""
+"""How far a run is, as one number: every epoch that is planned counts, weighted by the rows it sees.
+
+What only stage 1 tells to be needless counts while it lies ahead; once it is passed over it is no part of the whole.
+"""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +30,7 @@ class Plan:
 
     def __init__(self, planned: Sequence[Training]) -> None:
         self._planned = planned
-        self._total = sum(one.seen for one in planned)
+        self._begun: set[str] = set()
         self._furthest = 0.0
 
     def take_up(self, folder: Path) -> None:
@@ -48,12 +51,13 @@ class Plan:
         """The fraction done when `done` of one training's epochs are, between 0 and 1."""
         for place, one in enumerate(self._planned):
             if step in (one.name, one.otherwise):
+                self._begun.add(one.name)
                 return self._rise(self._fraction(place, done * one.seen))
         return self._furthest  # T is learnt jointly only where stage 1 turns out to waver
 
     def _fraction(self, place: int, seen: float = 0.0) -> float:
-        before = sum(one.seen for one in self._planned[:place])
-        return TRAINING * (before + seen) / self._total
+        before = sum(one.seen for one in self._planned[:place] if one.name in self._begun)
+        return TRAINING * (before + seen) / (before + sum(one.seen for one in self._planned[place:]))
 
     def _rise(self, fraction: float) -> float:
         self._furthest = min(1.0, max(self._furthest, fraction))

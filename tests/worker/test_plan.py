@@ -35,9 +35,10 @@ def test_rounds_of_stage_1_move_the_fraction_and_those_that_are_spared_are_skipp
     stage1 = {"epochs": 4, "batch_size": 32, "rounds": 2}
     chosen = wanted(4, stage1=stage1, transition={"posteriors": "k-fold", "folds": 2})
     told = told_of(chosen, onward=True)  # as many epochs again for the second round: 4 + 2 + 2, twice, + 4
-    assert told.training("fold-2", 1.0) == pytest.approx(plan.TRAINING * 8 / 20)
-    assert told.training("fold-1-round-2", 1.0) == pytest.approx(plan.TRAINING * 10 / 20)
-    assert told.phase("stage2") == pytest.approx(plan.TRAINING * 16 / 20)
+    done = [told.training(step, 1.0) for step in ("stage1", "fold-1", "fold-2", "fold-1-round-2")]
+    assert done == pytest.approx([plan.TRAINING * epochs / 20 for epochs in (4, 6, 8, 10)])
+    assert told.phase("stage2") == pytest.approx(plan.TRAINING * 10 / 14)  # of what is left four are to come
+    assert told.training("stage2", 0.5) == pytest.approx(plan.TRAINING * 12 / 14)
     assert told.training("stage2", 1.0) == pytest.approx(plan.TRAINING)
 
 
@@ -46,6 +47,7 @@ def test_epochs_count_by_the_rows_they_see():
         wanted(4, transition={"posteriors": "k-fold", "folds": 2})
     )  # 4 + 2 + 2 + 4 epochs of all rows
     assert told.training("stage1", 1.0) == pytest.approx(plan.TRAINING / 3)
+    assert told.training("fold-1", 1.0) == pytest.approx(plan.TRAINING / 2)
     assert told.training("fold-2", 1.0) == pytest.approx(plan.TRAINING * 2 / 3)
 
 
