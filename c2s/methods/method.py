@@ -53,16 +53,16 @@ def kept_targets(evidence: Evidence) -> npt.NDArray[np.int64]:
     return np.where(doubtful, LEFT_OUT, evidence.y)
 
 
-def is_exact(correction: Correction, evidence: Evidence) -> bool:
+def is_exact(correction: Correction, T_c: Matrix, priors: npt.NDArray[np.float64]) -> bool:
     """Whether a pair loss sees T T^T; `auto` does where T_s averages unlike classes together."""
     if correction == "auto":
-        return transition.averaging_error(evidence.T_c, evidence.priors) > EXACT_ABOVE
+        return transition.averaging_error(T_c, priors) > EXACT_ABOVE
     return correction == "exact"
 
 
 def pair_form(correction: Correction, evidence: Evidence) -> Matrix:
     """P(noisy similar | clean classes): the paper's T_s, or the exact T T^T."""
-    if is_exact(correction, evidence):
+    if is_exact(correction, evidence.T_c, evidence.priors):
         return transition.exact_form(evidence.T_c)
     T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
     return transition.averaged_form(T_s, evidence.classes)
@@ -70,7 +70,7 @@ def pair_form(correction: Correction, evidence: Evidence) -> Matrix:
 
 def hides_pairs(correction: Correction, evidence: Evidence) -> bool:
     """Pairs under the averaged correction teach nothing where T_s11 does not exceed T_s01."""
-    if is_exact(correction, evidence):
+    if is_exact(correction, evidence.T_c, evidence.priors):
         return False
     T_s = transition.similarity_from_class(evidence.T_c, evidence.priors)
     return bool(T_s[1, 1] - T_s[0, 1] <= transition.HIDDEN_GAP)

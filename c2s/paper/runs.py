@@ -17,7 +17,7 @@ import torch
 from c2s import config, data, errors, pipeline, streams
 from c2s.learning import evaluation, training
 from c2s.matrix import estimation, noise, transition
-from c2s.paper import cells, groundwork, human, results, settings, sources, version
+from c2s.paper import cells, forms, groundwork, human, results, settings, sources, version
 from c2s.paper.source import Source
 from c2s.running import workbench
 
@@ -137,6 +137,10 @@ def run_cell(
         return row
     device = workbench.pick_device(device)
     row = _identity(run, device)
+    if (twin := forms.twin(row, results.read(out / RESULTS))) is not None:
+        row = twin | row | {"same_as": twin["key"], "seconds": 0.0}
+        results.append(out / RESULTS, row)
+        return row
     folder = out / f"{run.key}-{version.source()}"  # what other source began is begun anew
     row |= {"resumed": folder.exists()}
     cell = {"dataset": run.dataset, "noise": run.noise, "subset": run.subset, "source": version.source()}
@@ -171,6 +175,7 @@ def _outcome(
         "noise_rate": float((y != part.y).mean()) if run.noise != cells.REAL else None,
         "accuracy": evaluation.accuracy(result.net, part.x_test, part.y_test, device),
         "estimator": result.estimator,
+        "form": forms.held_to(result.config.method, result.T_c, result.priors),
         "kept": result.kept,
         "notes": list(result.notes),
     }
