@@ -51,7 +51,7 @@ def run(chosen: argparse.Namespace) -> None:
     from rich.console import Console
 
     from c2s.commands import display
-    from c2s.paper import publication, report, runs
+    from c2s.paper import publication, report, results, runs
 
     console = Console()
     if chosen.publish is not None:
@@ -64,7 +64,7 @@ def run(chosen: argparse.Namespace) -> None:
                 console.print(name, highlight=False)
             elif "accuracy" in row:
                 kept = (
-                    "" if row["kept"] == "stage2" else f", the run kept {row['kept']}'s {row['accuracy']:.2%}"
+                    f", the run kept {row['kept']}'s {row['accuracy']:.2%}" if results.fell_back(row) else ""
                 )
                 console.print(
                     f"  {row['accuracy_own']:.2%} in {row['seconds']:.0f} s, T_c by {row['estimator']}{kept}"
@@ -111,11 +111,11 @@ def _everything(seeds: range) -> list[Any]:
     found = runs.grid(["news20"], SIX, every, preset="best", seeds=seeds)
     found += runs.grid(["labelme"], [human.MAJORITY, human.ONE_ANSWER], every, preset="best", seeds=seeds)
     found += runs.grid(["hausa"], [human.RULES], every, preset="best", seeds=seeds)
-    found += runs.grid(["news20-tfidf"], SIX, main, preset="best", seeds=[1])
+    found += runs.grid(["news20-tfidf"], SIX, [*main, "auto"], preset="best", seeds=[1])
     found += ablation.build(["news20", "mnist"], preset="best", seeds=seeds)
     found += robustness.build("news20", ["sym-0.4"], preset="best", seeds=seeds)
     found += robustness.build("mnist", ["sym-0.6"], preset="best", seeds=[1])
     found += runs.grid(["mnist"], [*SIX, PAIR], main, preset="best", seeds=seeds)
     found += runs.grid(["mnist"], [*SIX, PAIR], rest, preset="best", seeds=[1])
     noises = ["sym-0.4", "asym-0.4", *human.CIFAR10N]
-    return found + runs.grid(["cifar10-subset"], noises, main, preset="best", seeds=[1])
+    return found + runs.grid(["cifar10-subset"], noises, [*main, "auto"], preset="best", seeds=[1])

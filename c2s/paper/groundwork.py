@@ -17,9 +17,11 @@ Shelves = Mapping[str, Path]  # pattern of the phases -> where they are kept
 
 
 def shelves(root: Path, cell: Mapping[str, object], chosen: config.TrainConfig) -> Shelves:
-    """Where each part is kept: stage 1 knows nothing of the estimate, the rest depends on it."""
+    """Where each part is kept: stage 1 knows nothing of the estimate, the rest does; `auto` has folds of its own."""
     first = {**cell, **chosen.model_dump(mode="json", include={"net", "stage1", "validation", "seed"})}
     rest = {**first, **chosen.model_dump(mode="json", include={"transition"})}
+    if isinstance(chosen.method, config.Auto):
+        rest["folds"] = chosen.method.name
     return {"stage1": root / _name(first)} | dict.fromkeys(
         ("stage1-*", "fold-*", "posterior", "joint"), root / _name(rest)
     )

@@ -4,9 +4,19 @@ from pathlib import Path
 
 import rich.console
 
-from c2s.paper import ablation, cells, estimators, results, robustness, runs, settings, sources, tables
+from c2s.paper import (
+    ablation,
+    cells,
+    estimators,
+    regret,
+    results,
+    robustness,
+    runs,
+    settings,
+    sources,
+    tables,
+)
 
-OWN = "stage2"  # the phase whose model is the method's
 Group = tuple[str, str, int | None]  # dataset, preset, subset
 # always the method's own epoch, never an earlier phase's model that a run fell back to
 MEASURES = {"paper": "accuracy_best", "best": "accuracy_own"}
@@ -28,11 +38,12 @@ def print_tables(
 def build(
     rows: list[results.Row], *, datasets: tuple[str, ...] = (), measure: str | None = None
 ) -> list[tables.Table]:
-    """The comparison of each dataset and preset, then clean labels, then perturbed matrices."""
+    """The comparison of each dataset and preset; regret, clean labels, perturbed matrices and estimators beside."""
     rows = results.newest([row for row in rows if not datasets or row["dataset"] in datasets])
     estimated = [row for row in rows if row["eta"] is None]
     found = [_comparison(group, estimated, measure) for group in _groups(estimated, datasets)]
-    return [*found, *ablation.tables_of(rows), *robustness.tables_of(rows), *estimators.tables_of(rows)]
+    beside = (regret, ablation, robustness, estimators)
+    return [*found, *(table for kind in beside for table in kind.tables_of(rows))]
 
 
 def _groups(rows: list[results.Row], datasets: tuple[str, ...]) -> list[Group]:
@@ -79,7 +90,7 @@ def _text(rows: list[results.Row], paper: cells.Cell | None, measure: str) -> st
         spread = "" if paper.deviation is None else f" ± {paper.deviation:.2f}"
         lines.append(f"paper {paper.mean:.2f}{spread}{'?' if paper.doubtful else ''}")
         lines += [] if ours is None else [f"gap {ours - paper.mean:+.2f}"]
-    fallen = sum(row.get("kept", OWN) != OWN for row in rows)
+    fallen = sum(map(results.fell_back, rows))
     if fallen:
         lines.append(f"fell back {fallen} of {len(rows)}: {tables.mean(rows, 'accuracy'):.2f}")
     return "\n".join(lines)

@@ -24,6 +24,11 @@ def newest(rows: Iterable[Row]) -> list[Row]:
     return list({tuple(row[name] for name in names): row for row in rows}.values())
 
 
+def fell_back(row: Row) -> bool:
+    """Whether a run kept an earlier phase's model; methods of several trainings end in one of their own."""
+    return not str(row.get("kept", "stage2")).startswith("stage2")
+
+
 def append(path: Path, *rows: Row) -> None:
     """Add lines that are whole on the disk when this returns; several processes may share the file."""
     line = b"".join(json.dumps(row, allow_nan=False).encode() + b"\n" for row in rows)

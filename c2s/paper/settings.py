@@ -35,6 +35,7 @@ METHODS = (
     "s2e",
     "r-class2simi-exact",
     "f-class2simi-exact",
+    "auto",
 )
 EXACT = "-exact"  # ends the name of a pair method that is held to T T^T
 PAIRWISE = (

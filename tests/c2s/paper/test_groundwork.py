@@ -43,6 +43,15 @@ def test_method_and_stage_2_do_not_matter_to_the_groundwork(tmp_path: Path) -> N
     assert groundwork.shelves(tmp_path, CELL, CONFIG) == groundwork.shelves(tmp_path, CELL, other)
 
 
+def test_auto_has_folds_of_its_own_and_shares_stage_1() -> None:
+    auto = CONFIG.model_copy(update={"method": config.Auto()})
+    mine, theirs = (
+        groundwork.shelves(tmp, CELL, chosen) for tmp, chosen in ((Path("x"), CONFIG), (Path("x"), auto))
+    )
+    assert mine["stage1"] == theirs["stage1"]
+    assert mine["fold-*"] != theirs["fold-*"]
+
+
 def test_another_estimate_shares_stage_1_alone(tmp_path: Path) -> None:
     other = CONFIG.model_copy(update={"transition": config.Estimate(estimator="anchors")})
     mine, theirs = (groundwork.shelves(tmp_path, CELL, chosen) for chosen in (CONFIG, other))

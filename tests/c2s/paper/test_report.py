@@ -66,6 +66,14 @@ def test_a_run_that_fell_back_to_stage_1_does_not_flatter_the_method() -> None:
     assert lines[3] == "fell back 1 of 2: 75.00"
 
 
+def test_a_method_of_several_trainings_that_ends_in_its_own_did_not_fall_back() -> None:
+    blend = row("sym-0.6", "auto", 0.9, preset="best", kept="stage2-blend")
+    first = row("sym-0.4", "auto", 0.9, preset="best", kept="stage1")
+    table = report.build([blend, first])[0]
+    assert cell(table, "auto", "sym-0.6") == "90.00 (n=1)"
+    assert cell(table, "auto", "sym-0.4") == "90.00 (n=1)\nfell back 1 of 1: 90.00"
+
+
 def test_a_subset_is_not_compared_with_the_paper() -> None:
     (table,) = report.build([row("sym-0.6", "forward", 0.9, subset=100)])
     assert "first 100 rows only: not comparable" in table.title
