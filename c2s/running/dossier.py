@@ -10,7 +10,7 @@ from c2s.learning import evaluation
 from c2s.learning.training import Fitted
 from c2s.matrix import dependence, intervals
 from c2s.methods.matrices import Matrix
-from c2s.running.rounds import fold_numbers
+from c2s.running import rounds
 from c2s.running.workbench import Workbench
 
 
@@ -29,8 +29,8 @@ def leave(
     if folder.exists():
         return
     dataset, chosen = bench.dataset, bench.config
-    posterior = np.load(bench.folder / "posterior" / "posterior.npy", allow_pickle=False)
-    seen = diagnosis.Seen(posterior, dataset.y, chosen.transition, fold_numbers(bench), chosen.seed)
+    posterior = np.load(bench.folder / "posterior" / rounds.FILE, allow_pickle=False)
+    seen = diagnosis.Seen(posterior, dataset.y, chosen.transition, rounds.fold_numbers(bench), chosen.seed)
     rows = np.sort(bench.holdout)
     rows = rows[testimony.untouched(dataset, rows)]
     outside = seen if seen.folds is not None else seen.only(rows)  # rows that their judge has not seen

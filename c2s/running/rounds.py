@@ -21,6 +21,7 @@ from c2s.methods.ce import CrossEntropy
 from c2s.running.workbench import Workbench, no_evidence
 
 PHASE = "stage1"
+FILE = "posterior.npy"
 TELLING = 100  # unseen rows after which folds that gained by no round end the search
 
 
@@ -49,15 +50,19 @@ def first_stage(bench: Workbench) -> Judged:
     folds, worth = _rounds(bench, _folds(bench))
     for number in range(2, worth + 1):
         stage1 = dataclasses.replace(_continued(bench, PHASE, stage1, bench.train, number), phase=PHASE)
-    judged = evaluation.posterior(stage1.net, bench.source)
-    for fold in folds:
-        judged[fold.unseen] = fold.posteriors[worth - 1]
-    posterior = _levelled(judged, bench.dataset.y)
     kept = bench.folder / "posterior"
     if not kept.exists():
         with folders.whole(kept) as part:
-            np.save(part / "posterior.npy", posterior, allow_pickle=False)
-    return Judged(stage1, posterior)
+            np.save(part / FILE, _posterior(bench, stage1, folds, worth), allow_pickle=False)
+    return Judged(stage1, np.load(kept / FILE, allow_pickle=False))
+
+
+def _posterior(bench: Workbench, stage1: Fitted, folds: list[Fold], worth: int) -> estimation.Posterior:
+    """Every row as stage 1 sees it, those that a fold has not seen as its net does."""
+    judged = evaluation.posterior(stage1.net, bench.source)
+    for fold in folds:
+        judged[fold.unseen] = fold.posteriors[worth - 1]
+    return _levelled(judged, bench.dataset.y)
 
 
 def fold_numbers(bench: Workbench) -> data.Labels | None:

@@ -130,6 +130,16 @@ def test_a_run_that_is_cut_in_a_round_ends_as_one_that_was_not(tmp_path):
         np.testing.assert_array_equal(one.detach(), other.detach())
 
 
+def test_a_later_attempt_reads_what_stage_1_thinks_instead_of_asking_it_again(tmp_path, monkeypatch):
+    asked = {"stage1": BRIEF, "transition": {"posteriors": "in-sample"}}
+    before = rounds.first_stage(opened(in_a_row(600), tmp_path, **asked))
+    swept = []
+    monkeypatch.setattr(evaluation, "posterior", lambda net, source, rows=None: swept.append(rows))
+    after = rounds.first_stage(opened(in_a_row(600), tmp_path, **asked))
+    assert swept == []
+    np.testing.assert_array_equal(before.posterior, after.posterior)
+
+
 def test_stage_2_starts_from_the_last_round(tmp_path):
     """What the pipeline publishes of stage 1 is the model that went on."""
     dataset = in_a_row(600)
