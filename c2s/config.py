@@ -143,7 +143,7 @@ class Stage(Exact):
 
 
 class FirstStage(Stage):
-    """Also says how often it may go on: by a round as long as all before, while unseen rows are predicted better."""
+    """Also says how many rounds it may take, each as long as all before: folds go through all and tell which pays."""
 
     # k-fold posteriors tell; without them it is one round. None: 4 where epochs are left open and steps are few, else 1
     rounds: Annotated[int, Field(ge=1, le=8)] | None = None
