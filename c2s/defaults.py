@@ -2,7 +2,7 @@
 
 import math
 
-from c2s import config, shape, splits
+from c2s import config, members, shape, splits
 
 BATCH = 128  # the authors' value for MNIST
 SIMILAR_PAIRS = 50  # per batch, below which pair losses see too few similar ones
@@ -15,6 +15,8 @@ FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
 AUTO_FOLDS, AUTO_ROWS = 2, 2_500  # folds of `auto`, which trains several methods, where rows are not few
+SOME_CLASSES = 8  # from here on pairs merge some where each has few rows
+FORWARD_OF_FEW = 16.0  # which Forward's loss parts again, and at 1 or 4 less
 MANY_CLASSES = 50  # from here on APL's weights are those of CIFAR-100
 # Of few rows with many features a net learns the labels by heart: on LabelMe (1,000 rows of 512) dropout is worth two
 # points, on 1,200 digits of 64 and on clusters in 32 dimensions it costs as much.
@@ -33,7 +35,7 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
         if isinstance(chosen.method, config.Auto) and rows > AUTO_ROWS:  # fewer folds pay for its methods
             transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
     stage1 = stage1.model_copy(update={"rounds": _rounds(chosen.stage1, stage1, transition, training_rows)})
-    method = method_for(chosen.method, about.classes)
+    method = method_for(chosen.method, about.classes, rows)
     update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}
     return chosen.model_copy(update=update)
 
@@ -49,10 +51,23 @@ def held_notes(held: int, classes: int) -> list[str]:
     ]
 
 
-def method_for(chosen: config.MethodConfig, classes: int) -> config.MethodConfig:
+def method_for(chosen: config.MethodConfig, classes: int, rows: int) -> config.MethodConfig:
+    """The method with the weights that rows and classes ask for."""
+    match chosen:
+        case config.Apl():
+            return _apl(chosen, classes)
+        case config.ForwardSimi(forward=None) if _merging(classes, rows):
+            return chosen.model_copy(update={"forward": FORWARD_OF_FEW})
+        case _:
+            return chosen
+
+
+def _merging(classes: int, rows: int) -> bool:
+    return classes >= SOME_CLASSES and rows < members.ROWS_FOR_PAIRS * classes
+
+
+def _apl(chosen: config.Apl, classes: int) -> config.Apl:
     """The authors' weights of APL: those of CIFAR-10, or of CIFAR-100 where there are many classes."""
-    if not isinstance(chosen, config.Apl):
-        return chosen
     many = classes >= MANY_CLASSES
     alpha = (10.0 if many else 1.0) if chosen.alpha is None else chosen.alpha
     beta = (0.1 if many and chosen.passive == "rce" else 1.0) if chosen.beta is None else chosen.beta

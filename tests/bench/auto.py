@@ -78,11 +78,14 @@ def measure(name: str, make: auto_worlds.Make, seed: int, methods: list[str], ou
             )
 
 
-def ours(world: auto_worlds.World, method: str, seed: int, scratch: Path) -> dict[str, object]:
+def ours(
+    world: auto_worlds.World, method: str, seed: int, scratch: Path, **options: object
+) -> dict[str, object]:
     """One job with all but method, seed and an image's net left to the library; seconds are of all its phases."""
     rows = data.Dataset(world.x, world.y, tuple(range(world.classes)), world.kind)
-    wanted = config.TrainConfig.parse({"method": method, "seed": seed, "net": world.net})
-    folder = scratch / method
+    asked = {"name": method, **options}
+    wanted = config.TrainConfig.parse({"method": asked, "seed": seed, "net": world.net})
+    folder = scratch / "-".join(map(str, asked.values()))
     shelves = groundwork.shelves(scratch / "groundwork", {}, wanted)
     if method != AUTO:  # its folds differ, and its time is measured
         groundwork.borrow(shelves, folder)

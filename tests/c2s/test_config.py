@@ -106,3 +106,13 @@ def test_every_config_describes_itself_as_json_schema():
 def test_a_single_row_held_out_is_told_as_one():
     assert defaults.held_notes(1, 2)[0].startswith("Only 1 row is held out")
     assert defaults.held_notes(3, 2)[0].startswith("Only 3 rows are held out")
+
+
+@pytest.mark.parametrize(("classes", "rows", "weight"), [(8, 2_799, 16.0), (8, 2_800, None), (7, 700, None)])
+def test_of_many_classes_and_few_rows_of_each_pairs_learn_beside_rows(classes, rows, weight):
+    about = Shape(kind="vectors", classes=classes, width=3)
+    resolved = defaults.resolve(config.TrainConfig(), about, rows)
+    assert resolved.method == config.ForwardSimi(forward=weight)
+    assert defaults.resolve(resolved, about, rows) == resolved
+    asked = config.TrainConfig(method=config.ForwardSimi(forward=0.0))
+    assert defaults.resolve(asked, about, rows).method == asked.method
