@@ -15,8 +15,9 @@ FEW_HELD, FEW_HELD_A_CLASS = 10, 2  # rows held out, below which validation says
 CROSS_FIT_ROWS = 20_000  # up to here a net can learn the labels by heart, and K trainings are affordable
 CROSS_FIT_IMAGES = 5_000
 AUTO_FOLDS, AUTO_ROWS = 2, 2_500  # folds of `auto`, which trains several methods, where rows are not few
-SOME_CLASSES = 8  # from here on pairs merge some where each has few rows
-FORWARD_OF_FEW = 16.0  # which Forward's loss parts again, and at 1 or 4 less
+# Of so many classes pairs merge some where each has few rows; Forward's loss beside them parts them again.
+SOME_CLASSES, ENOUGH_ROWS = 8, 1_500
+FORWARD_OF_FEW, FORWARD_OF_MORE = 16.0, 1.0  # its weight under 350 rows a class, and from there to enough
 MANY_CLASSES = 50  # from here on APL's weights are those of CIFAR-100
 # Of few rows with many features a net learns the labels by heart: on LabelMe (1,000 rows of 512) dropout is worth two
 # points, on 1,200 digits of 64 and on clusters in 32 dimensions it costs as much.
@@ -56,14 +57,17 @@ def method_for(chosen: config.MethodConfig, classes: int, rows: int) -> config.M
     match chosen:
         case config.Apl():
             return _apl(chosen, classes)
-        case config.ForwardSimi(forward=None) if _merging(classes, rows):
-            return chosen.model_copy(update={"forward": FORWARD_OF_FEW})
+        case config.ForwardSimi(forward=None):
+            return chosen.model_copy(update={"forward": _beside_pairs(classes, rows / classes)})
         case _:
             return chosen
 
 
-def _merging(classes: int, rows: int) -> bool:
-    return classes >= SOME_CLASSES and rows < members.ROWS_FOR_PAIRS * classes
+def _beside_pairs(classes: int, rows: float) -> float | None:
+    """The weight of Forward's loss beside that of pairs by the rows of a class; None: as what pairs say will ask."""
+    if classes < SOME_CLASSES or rows >= ENOUGH_ROWS:
+        return None
+    return FORWARD_OF_FEW if rows < members.ROWS_FOR_PAIRS else FORWARD_OF_MORE
 
 
 def _apl(chosen: config.Apl, classes: int) -> config.Apl:

@@ -108,8 +108,11 @@ def test_a_single_row_held_out_is_told_as_one():
     assert defaults.held_notes(3, 2)[0].startswith("Only 3 rows are held out")
 
 
-@pytest.mark.parametrize(("classes", "rows", "weight"), [(8, 2_799, 16.0), (8, 2_800, None), (7, 700, None)])
-def test_of_many_classes_and_few_rows_of_each_pairs_learn_beside_rows(classes, rows, weight):
+@pytest.mark.parametrize(
+    ("classes", "rows", "weight"),
+    [(8, 2_799, 16.0), (8, 2_800, 1.0), (8, 11_999, 1.0), (8, 12_000, None), (7, 700, None)],
+)
+def test_of_many_classes_with_few_rows_each_pairs_learn_beside_rows(classes, rows, weight):
     about = Shape(kind="vectors", classes=classes, width=3)
     resolved = defaults.resolve(config.TrainConfig(), about, rows)
     assert resolved.method == config.ForwardSimi(forward=weight)
