@@ -107,12 +107,11 @@ def fit(
         began, epoch = time.perf_counter(), len(record.history)
         loss = _epoch(trainee, source, phase, epoch=epoch, report=report, pause=pause, underway=underway)
         underway = None
-        if not math.isfinite(loss):
-            raise errors.Diverged(phase.name, epoch + 1)
         trainee.average.eval()
-        metrics = (
-            {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
-        )
+        metrics = {"loss": loss} | _judge(trainee, source, phase)
+        if not all(map(math.isfinite, metrics.values())):
+            raise errors.Diverged(phase.name, epoch + 1)
+        metrics |= dict(probe(trainee.average) if probe else {})
         record.add(metrics, trainee, seconds=time.perf_counter() - began)
         due = record.ended or time.monotonic() - saved_at >= SAVE_SECONDS
         try:

@@ -19,7 +19,7 @@ from c2s.learning import batches, checkpoint, training
 from c2s.learning.phase import Phase
 from c2s.matrix import transition
 from c2s.methods.method import LEFT_OUT, Evidence, Method
-from c2s.nets import choice
+from c2s.nets import choice, inputs
 
 Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
 
@@ -130,6 +130,7 @@ def open_bench(
     train, holdout = testimony.spare(
         dataset, *splits.split(dataset.y, resolved.validation, seed=resolved.seed)
     )
+    _check_reach(dataset, train)
     source = batches.Source(dataset.x, where)
     told = listener or Listener()
     return Workbench(
@@ -161,6 +162,18 @@ def _check_given(chosen: config.TrainConfig, names: naming.Naming) -> None:
             raise errors.InvalidTransition(
                 f"the matrix is for {given} classes, the dataset has {names.counted()}"
             )
+
+
+def _check_reach(dataset: data.Dataset, train: data.Labels) -> None:
+    """Refuse vectors of which a row that is not trained on would leave float32 inside every net."""
+    if not isinstance(dataset.x, np.ndarray) or dataset.kind == "image":
+        return
+    if (found := inputs.stray(dataset.x, train)) is not None:
+        row, column = found
+        names = dataset.encoding.get("columns") if dataset.kind == "vectors" else None
+        name = names[column] if names else column
+        said = f"column {name!r}, row {row}: the number is too far from the training rows for float32"
+        raise errors.InvalidDataset(said, field=name)
 
 
 def _claim(folder: Path, run: dict[str, Any]) -> None:

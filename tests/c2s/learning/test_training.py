@@ -155,6 +155,13 @@ def test_a_nan_names_the_phase_and_the_epoch():
     assert caught.value.epoch == 1
 
 
+def test_a_row_held_out_that_leaves_the_numbers_is_no_metric():
+    x = X.copy()
+    x[390] = np.inf
+    with pytest.raises(errors.Diverged, match=r"stage1 diverged in epoch 1"):
+        training.fit(net(), batches.Source(x, torch.device("cpu")), phase(), T=Fixed(np.eye(3)))
+
+
 def test_the_best_noisy_validation_is_kept_and_reported_once():
     fitted = fit(phase(epochs=8, keep="best"))
     assert sum(entry["kept"] for entry in fitted.history) == 1
