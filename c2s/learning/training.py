@@ -144,7 +144,7 @@ def _epoch(
     targets = torch.from_numpy(np.array(phase.targets)).to(source.device)
     rows = torch.from_numpy(np.array(phase.rows))
     draws = torch.Generator().manual_seed(streams.derive(phase.seed, phase.name, "batches", epoch))
-    total = torch.zeros((), device=source.device)
+    total = torch.zeros((), device=source.device) if underway is None else underway.total.to(source.device)
     told = time.monotonic()
     with torch.random.fork_rng():
         torch.manual_seed(streams.derive(phase.seed, phase.name, "net", epoch))  # dropout, shake-shake
@@ -152,7 +152,7 @@ def _epoch(
             if underway is not None and number < underway.step:
                 continue
             if underway is not None and number == underway.step:
-                total = underway.resume(draws).to(source.device)
+                underway.resume(draws)
             at = step.Place(Moment(epoch, phase.epochs), epoch * phase.steps + number, draws)
             loss = step.take(trainee, source, batch, targets=targets, phase=phase, at=at)
             total += loss * len(batch)

@@ -282,7 +282,7 @@ def test_a_stop_between_epochs_loses_none_of_them(tmp_path):
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-@pytest.mark.parametrize("batch", [1, 6, 13, 20])
+@pytest.mark.parametrize("batch", [1, 6, 12, 13, 20])  # the twelfth is the last of its epoch
 def test_a_run_stopped_at_any_batch_loses_none_and_resumes_bit_for_bit(
     tmp_path, monkeypatch, optimizer, batch
 ):
