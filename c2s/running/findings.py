@@ -178,8 +178,7 @@ def _learn(bench: Workbench, stage1: nn.Module) -> Fitted:
     """T learnt jointly with the classifier, from stage 1's weights on."""
     defaults = config.VolMin()
     epochs = bench.config.transition.epochs if isinstance(bench.config.transition, config.Estimate) else None
-    stage = bench.config.stage1.model_copy(
-        update={"epochs": epochs, "schedule": config.Cosine(), "keep": "last"}
-    )
+    whole = {"schedule": config.Cosine(), "keep": "last", "patience": None}  # accuracy does not tell T's end
+    stage = bench.config.stage1.model_copy(update={"epochs": epochs} | whole)
     method = VolMin(defaults.learning_rate, defaults.volume)
     return bench.fit("joint", method, stage1, stage=stage, evidence=no_evidence(bench.dataset))

@@ -181,6 +181,25 @@ def test_patience_ends_a_stage_early():
     assert len(fitted.history) == kept + 3 < 60
 
 
+def test_patience_ends_a_stage_whose_last_weights_are_kept_where_it_ends_one_that_keeps_the_best(
+    tmp_path, every_epoch
+):
+    def stop(progress: training.Progress) -> None:
+        if progress.epoch == len(best.history) - 1:
+            raise Stop
+
+    settings = {"patience": 2, "learning_rate": 0.05}
+    best, last = (fit(phase(epochs=60, keep=keep, **settings)) for keep in ("best", "last"))
+    assert [entry["accuracy"] for entry in last.history] == [entry["accuracy"] for entry in best.history]
+    assert [entry["kept"] for entry in last.history] == [False] * (len(best.history) - 1) + [True]
+    assert not torch.equal(weights(last)["0.weight"], weights(best)["0.weight"])
+    keep = checkpoint.PhaseFolder(tmp_path / "stage1")
+    with pytest.raises(Stop):
+        fit(phase(epochs=60, keep="last", **settings), keep=keep, report=stop)
+    resumed = fit(phase(epochs=60, keep="last", **settings), keep=keep)
+    assert_same_weights(resumed, last)
+
+
 def test_reports_come_inside_a_long_epoch_and_may_stop_it(monkeypatch):
     monkeypatch.setattr(training, "TICK_SECONDS", -1.0)
     seen = []
