@@ -123,6 +123,15 @@ def test_images_are_learnt_in_every_form(form: str) -> None:
         fitted.predict(X[:, :5])
 
 
+def test_images_of_noughts_and_ones_are_the_same_as_floats_and_as_integers() -> None:
+    images, y = patches()
+    X = (images > 100).astype(float)
+    fitted = quick(batch_size=16).fit(X, y)
+    for kind in (int, np.uint8, bool, np.float32):
+        np.testing.assert_array_equal(fitted.predict_proba(X.astype(kind)), fitted.predict_proba(X))
+    assert fitted.score(X.astype(int), y) > 0.9
+
+
 def test_texts_are_learnt_as_they_are() -> None:
     texts, y = documents()
     fitted = quick().fit(texts, y)
