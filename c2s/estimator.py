@@ -1,6 +1,7 @@
 """The whole algorithm behind scikit-learn's manners: `fit` on noisy labels, `predict` clean ones."""
 
 import contextlib
+import math
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sized
@@ -227,10 +228,15 @@ def _say(progress: training.Progress) -> None:
 
 
 def _are_texts(X: object) -> bool:
-    """Whether the rows are strings, by the first of them."""
+    """Whether the rows are strings, by the first of them that is not missing."""
     if getattr(X, "ndim", 1) != 1 or not isinstance(X, Iterable) or not isinstance(X, Sized):
         return False
-    return isinstance(next(iter(X), None), str)
+    return isinstance(next((row for row in X if not _is_missing(row)), None), str)
+
+
+def _is_missing(row: object) -> bool:
+    """None, NaN, or what pandas has in their place."""
+    return row is None or (isinstance(row, float) and math.isnan(row)) or type(row).__name__ == "NAType"
 
 
 def _dimensions(X: object) -> int:

@@ -143,6 +143,17 @@ def test_texts_are_learnt_as_they_are() -> None:
         fitted.predict("pear")
 
 
+def test_a_missing_text_is_empty_wherever_it_stands() -> None:
+    texts, y = documents()
+    for place in (0, 3):
+        some: list[str | None] = list(texts)
+        some[place] = None
+        fitted = quick().fit(some, y)
+        emptied = [text or "" for text in some]
+        np.testing.assert_array_equal(fitted.predict_proba(some), fitted.predict_proba(emptied))
+        fitted.fit(np.array(some, dtype=object), y)
+
+
 def test_sparse_rows_are_learnt_in_a_pipeline() -> None:
     texts, y = documents()
     fitted = make_pipeline(TfidfVectorizer(), quick()).fit(texts, y)
