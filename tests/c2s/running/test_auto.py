@@ -59,12 +59,28 @@ def test_its_members_are_as_long_as_any_stage_2_and_remember_as_they_should(tmp_
 
 
 def test_folds_are_fewer_where_rows_are_not_few():
-    def folds(rows: int) -> int:
-        about = shape.Shape("vectors", width=8, classes=C)
-        return defaults.resolve(config.TrainConfig.parse({"method": "auto"}), about, rows).transition.folds
+    assert resolved(defaults.AUTO_ROWS).folds == 5
+    assert resolved(defaults.AUTO_ROWS + 1).folds == 2
 
-    assert folds(defaults.AUTO_ROWS) == 5
-    assert folds(defaults.AUTO_ROWS + 1) == 2
+
+@pytest.mark.parametrize("folds", [5, 10])
+def test_as_many_folds_as_were_asked_for_are_made_of_any_number_of_rows(folds):
+    asked = {"folds": folds}
+    assert resolved(defaults.AUTO_ROWS + 1, transition=asked).folds == folds
+
+
+def test_what_was_resolved_once_stays_as_it_is():
+    chosen = {"estimator": "anchors"}
+    once = resolved(defaults.AUTO_ROWS + 1, transition=chosen)
+    assert once.folds == 2
+    assert resolved(defaults.AUTO_ROWS + 1, transition=once.model_dump(mode="json")) == once
+
+
+def resolved(rows: int, **more) -> config.Estimate:
+    about = shape.Shape("vectors", width=8, classes=C)
+    found = defaults.resolve(config.TrainConfig.parse({"method": "auto", **more}), about, rows).transition
+    assert isinstance(found, config.Estimate)
+    return found
 
 
 def test_the_blend_is_judged_like_every_training(tmp_path):
