@@ -18,7 +18,7 @@ from c2s.judging import merging, testimony
 from c2s.learning import batches, checkpoint, training
 from c2s.learning.phase import Phase
 from c2s.matrix import transition
-from c2s.methods.method import LEFT_OUT, Evidence, Method
+from c2s.methods.method import LEFT_OUT, Evidence, Method, of_every_class
 from c2s.nets import choice, inputs
 
 Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
@@ -63,8 +63,11 @@ class Workbench:
     def taught(self, method: Method, evidence: Evidence, rows: data.Labels | None = None) -> data.Labels:
         """Of the training rows, or of these, those that the method does not leave out."""
         chosen = self.train if rows is None else rows
-        found: data.Labels = chosen[method.targets(evidence)[chosen] != LEFT_OUT]
+        found: data.Labels = chosen[self._targets(method, evidence, chosen)[chosen] != LEFT_OUT]
         return found
+
+    def _targets(self, method: Method, evidence: Evidence, rows: data.Labels) -> data.Labels:
+        return of_every_class(method.targets(evidence), evidence.y, rows)
 
     def fit(
         self,
@@ -77,7 +80,7 @@ class Workbench:
         rows: data.Labels | None = None,
     ) -> training.Fitted:
         """Train a copy of `net` through a phase, from where an earlier attempt left it."""
-        targets = method.targets(evidence)
+        targets = self._targets(method, evidence, self.train if rows is None else rows)
         chosen = self.taught(method, evidence, rows)
         if len(chosen) < FEWEST:
             raise errors.InvalidDataset(

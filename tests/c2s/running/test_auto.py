@@ -216,13 +216,13 @@ def test_members_are_shorter_where_learning_t_was_a_training_before_them(tmp_pat
     assert (epochs["joint"], epochs["stage2-forward"]) == (6, 4)
 
 
-def test_a_member_that_has_no_rows_left_is_no_part_of_the_blend(tmp_path):
+def test_a_member_that_would_have_no_rows_left_learns_from_all(tmp_path):
     dataset, _, _ = clusters(noise.symmetric(C, 0.4), rows=60)
     quick = {"epochs": 1, "batch_size": 16}
     quiet = {"device": "cpu", "report": training.quiet, "probe": None}
     bench = workbench.open_bench(dataset, settings(stage1=quick, stage2=quick), tmp_path / "run", **quiet)
-    suspects = np.isin(np.arange(60), bench.train)  # pruning would learn from nothing
+    suspects = np.isin(np.arange(60), bench.train)  # pruning would leave nothing
     known = Evidence(dataset.y, noise.symmetric(C, 0.4), np.full(C, 1 / C), suspects)
     start = training.Fitted("stage1", bench.fresh_net(), np.eye(C), False, [])
     _, choice = stages.second(bench, findings.Findings("given", known, {}, (), start, "", 60))
-    assert set(choice.shares) == {"forward", "forward-elr", "reweight"}
+    assert set(choice.shares) == {"forward", "forward-elr", "reweight", "prune-elr"}
