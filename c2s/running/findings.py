@@ -91,7 +91,8 @@ def study(bench: Workbench, first: rounds.Judged) -> Findings:
     rows = len(seen.y)
     if estimator == "gold":  # by its own rows alone: no error of stage 1 is in it
         told = y[testimony.witnesses(bench.dataset)]
-        bounds = intervals.sampled(T_c, told, rng=streams.numpy(bench.config.seed, "intervals"))
+        rng = streams.numpy(bench.config.seed, "intervals")
+        bounds = intervals.sampled(T_c, told, counts=counts, rng=rng)
         rows = len(told)
     return Findings(estimator, evidence, alternatives, flagged, start, choice, rows, bounds, fitted)
 

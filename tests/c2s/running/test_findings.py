@@ -1,5 +1,7 @@
 """Which T_c a run believes: the labels may refute what would have been taken."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,19 @@ def test_a_count_that_the_labels_refute_gives_way_to_a_fit_that_knows_errors_of_
 def test_a_count_stays_where_it_was_asked_for_or_nobody_can_judge_it(clusters, tmp_path, more):
     told = run(clusters, tmp_path, **more).card["transition"]["choice"]
     assert "too unlikely" not in told
+
+
+def test_gold_rows_chosen_by_class_tell_a_rate_that_lies_inside_its_interval(tmp_path):
+    T, rng = np.array([[0.95, 0.05], [0.4, 0.6]]), np.random.default_rng(0)
+    truth = (rng.random(1000) < 0.1).astype(np.int64)
+    x = rng.normal(size=(1000, 4)) + 4 * truth[:, None]
+    dataset = data.from_arrays(x, noise.corrupt(truth, T, rng=rng))
+    gold = np.full(1000, -1)
+    rows = np.concatenate([np.flatnonzero(truth == k)[:40] for k in (0, 1)])
+    gold[rows] = truth[rows]
+    asked = {"method": "forward", "transition": {"estimator": "gold", "posteriors": "in-sample"}}
+    told = run(dataclasses.replace(dataset, gold=gold), tmp_path, **asked).card["transition"]
+    ends = told["interval"]
+    assert ends["noise_rate"]["class"][0] <= told["noise_rate"]["class"] <= ends["noise_rate"]["class"][1]
+    for name, value in told["similarity"].items():
+        assert ends["similarity"][name][0] <= value <= ends["similarity"][name][1]
