@@ -83,7 +83,7 @@ def study(bench: Workbench, first: rounds.Judged) -> Findings:
         posterior, y, bench.config.transition, rounds.fold_numbers(bench), bench.config.seed
     )
     if seen.held_out_only:
-        seen = seen.only(bench.holdout)
+        seen = seen.only(bench.fair)
     counts = np.bincount(y, minlength=len(T_c))
     own = priors if isinstance(estimates.get(estimator), consensus.Consensus) else None
     fitted = diagnosis.fit_of(estimator, seen, counts=counts, refined=same)
@@ -118,7 +118,7 @@ def _chosen(bench: Workbench, stage1: nn.Module) -> tuple[str, str]:
         least = trainings.ROWS_TO_LEARN
         few = f"{rows:.0f} rows a class are fewer than the {least} that learning the matrix needs"
         return "confident-joint", f"Rows that stage 1 is sure of are counted: {few}."
-    ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.holdout))
+    ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.fair))
     wavering = (
         f"{ambiguity:.0%} of the rows held out have a second class more than half as likely as the first"
     )
@@ -144,12 +144,12 @@ def _left_to_us(bench: Workbench) -> bool:
 def _estimates(
     bench: Workbench, posterior: estimation.Posterior, y: data.Labels, joint: estimation.Estimated
 ) -> dict[str, estimation.Estimated]:
-    """T_c by every estimator that reads it off posteriors: all of them, or those of the held-out rows."""
+    """T_c by every estimator that reads it off posteriors: all of them, or those of rows held out at random."""
     chosen = bench.config.transition
     neighbourly = consensus.estimate(_features(bench, posterior), y, posterior.shape[1])
     percentile = chosen.percentile if isinstance(chosen, config.Estimate) else 97.0
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "validation":
-        posterior, y = posterior[bench.holdout], y[bench.holdout]
+        posterior, y = posterior[bench.fair], y[bench.fair]
         joint = estimation.confident_joint(posterior, y)
     found: dict[str, estimation.Estimated] = (
         {} if (gold := testimony.matrix(bench.dataset)) is None else {"gold": gold}

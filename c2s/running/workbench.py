@@ -45,6 +45,7 @@ class Workbench:
     probe: training.Probe | None
     train: data.Labels  # row numbers
     holdout: data.Labels
+    fair: data.Labels  # of the rows held out those drawn at random: gold ones were chosen by somebody
     source: batches.Source
     came: data.Dataset  # before classes were merged; else the same
     backbone: dict[str, Tensor] | None = None  # pretrained weights that every fresh net starts from
@@ -130,14 +131,13 @@ def open_bench(
     where = torch.device(pick_device(device))
     run = {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()}
     _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
-    train, holdout = testimony.spare(
-        dataset, *splits.split(dataset.y, resolved.validation, seed=resolved.seed)
-    )
+    drawn, fair = splits.split(dataset.y, resolved.validation, seed=resolved.seed)
+    train, holdout = testimony.spare(dataset, drawn, fair)
     _check_reach(dataset, train)
     source = batches.Source(dataset.x, where)
     told = listener or Listener()
     return Workbench(
-        dataset, resolved, folder, where, report, probe, train, holdout, source, came, backbone, told
+        dataset, resolved, folder, where, report, probe, train, holdout, fair, source, came, backbone, told
     )
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from c2s import config, data, pipeline
+from c2s.learning import training
 from c2s.matrix import estimation, noise
-from c2s.running import result
+from c2s.running import findings, result, rounds, workbench
 
 FLIPS = noise.pair_flip(5, 0.3)
 HASTY = {"epochs": 1, "batch_size": 64, "learning_rate": 0.005, "ema": None, "schedule": "constant"}
@@ -63,3 +64,31 @@ def test_gold_rows_chosen_by_class_tell_a_rate_that_lies_inside_its_interval(tmp
     assert ends["noise_rate"]["class"][0] <= told["noise_rate"]["class"] <= ends["noise_rate"]["class"][1]
     for name, value in told["similarity"].items():
         assert ends["similarity"][name][0] <= value <= ends["similarity"][name][1]
+
+
+@pytest.mark.parametrize("posteriors", ["in-sample", "validation"])
+def test_gold_rows_that_were_chosen_for_doubt_have_no_say_in_what_all_rows_are_like(tmp_path, posteriors):
+    rng = np.random.default_rng(0)
+    truth = np.arange(800) % 2
+    x = (rng.normal(size=(800, 2)) + np.where(truth, 2.0, -2.0)[:, None]).astype(np.float32)
+    plain = data.from_arrays(x, noise.corrupt(truth, noise.symmetric(2, 0.1), rng=rng))
+    gold = np.full(800, -1)
+    border = np.abs(x.sum(axis=1)).argsort()[:130]
+    gold[border] = truth[border]
+    stage = {"epochs": 5, "batch_size": 32, "learning_rate": 0.02}
+    raw = {"method": "forward", "stage1": stage, "net": {"name": "mlp", "hidden": []}}
+    chosen = config.TrainConfig.parse(raw | {"transition": {"posteriors": posteriors}})
+    marked = dataclasses.replace(plain, gold=gold)
+    quiet = {"device": "cpu", "report": training.quiet, "probe": None}
+    mine, theirs = (
+        workbench.open_bench(dataset, chosen, tmp_path / name, **quiet)
+        for name, dataset in (("marked", marked), ("plain", plain))
+    )
+    assert len(mine.holdout) > 2 * len(theirs.holdout)
+    first = rounds.first_stage(theirs)  # the same net judges both, as its own rows would make another
+    one, other = findings.study(mine, first), findings.study(theirs, first)
+    assert one.choice == other.choice
+    assert "counted" in one.choice
+    assert one.rows == other.rows
+    np.testing.assert_array_equal(one.evidence.T_c, other.evidence.T_c)
+    np.testing.assert_array_equal(one.bounds.matrix, other.bounds.matrix)
