@@ -163,8 +163,13 @@ class Estimate(Exact):
     estimator: Estimator | Literal["auto"] = "auto"
     percentile: Annotated[float, Field(ge=50, le=100)] = 97.0
     posteriors: Posteriors = "auto"
-    folds: Annotated[int, Field(ge=2, le=20)] = 5
+    folds: Annotated[int, Field(ge=2, le=20)] = 5  # left open, `auto` takes fewer of many rows
     epochs: Epochs | None = None  # of the joint learning
+
+    @property
+    def folds_asked(self) -> bool:
+        """Whether a user said how many folds."""
+        return "folds" in self.model_fields_set
 
 
 class Given(Exact):

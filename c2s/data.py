@@ -39,6 +39,17 @@ class Bags:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
+    @classmethod
+    def of(cls, matrix: Any) -> Self:
+        """The rows of a matrix, each as a bag of its columns; the matrix is CSR or dense."""
+        if isinstance(matrix, np.ndarray):
+            row, indices = np.nonzero(matrix)
+            weights, lengths = matrix[row, indices], np.bincount(row, minlength=len(matrix))
+            indptr = np.concatenate([[0], np.cumsum(lengths)])  # (n + 1,)
+        else:
+            indptr, indices, weights = matrix.indptr, matrix.indices, matrix.data
+        return cls(indptr.astype(np.int64), indices.astype(np.int64), weights, matrix.shape[1])
+
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Self:
         """The bags of these rows, in this order."""
         lengths = np.diff(self.indptr)[rows]

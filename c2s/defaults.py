@@ -33,8 +33,8 @@ def resolve(chosen: config.TrainConfig, about: shape.Shape, rows: int) -> config
     transition = chosen.transition
     if isinstance(transition, config.Estimate):
         transition = _estimate(transition, stage1, about, rows)
-        if isinstance(chosen.method, config.Auto) and rows > AUTO_ROWS:  # fewer folds pay for its methods
-            transition = transition.model_copy(update={"folds": min(transition.folds, AUTO_FOLDS)})
+        if isinstance(chosen.method, config.Auto) and rows > AUTO_ROWS and not transition.folds_asked:
+            transition = transition.model_copy(update={"folds": AUTO_FOLDS})  # fewer pay for its methods
     stage1 = stage1.model_copy(update={"rounds": _rounds(chosen.stage1, stage1, transition, training_rows)})
     method = method_for(chosen.method, about.classes, rows)
     update = {"method": method, "net": net, "stage1": stage1, "stage2": stage2, "transition": transition}

@@ -1,6 +1,7 @@
 """The whole algorithm behind scikit-learn's manners: `fit` on noisy labels, `predict` clean ones."""
 
 import contextlib
+import math
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sized
@@ -126,10 +127,14 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
             x, spec = words.bags(terms, texts), terms.model_dump(mode="json")
         elif _dimensions(X) > 2:
             images, labels = validate_data(self, X, y, **IMAGES)
-            x = encoding.apply(encoding.from_array(images), images)
+            pixels = encoding.from_array(images)
+            x = encoding.apply(pixels, images)
+            spec = (
+                pixels.model_dump(mode="json") if images.dtype.kind == "f" else {}
+            )  # of bytes the shape says all
         else:
             rows, labels = validate_data(self, X, y, **VECTORS)
-            x = rows if isinstance(rows, np.ndarray) else _bags(rows)
+            x = rows if isinstance(rows, np.ndarray) else data.Bags.of(rows)
         check_classification_targets(labels)
         classes, indices = np.unique(labels, return_inverse=True)
         plain = tuple(label if isinstance(label, data.Label) else str(label) for label in classes.tolist())
@@ -138,13 +143,13 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
     def _inputs(self, X: object) -> data.Inputs:
         """Rows to predict, in the form that the model was trained on."""
         kind = self.predictor_.shape.kind
-        if self.card_["encoding"]:
-            return self.predictor_.raw(X)
         if kind == "image":
             return self.predictor_.raw(validate_data(self, X, reset=False, **IMAGES))
+        if self.card_["encoding"]:
+            return self.predictor_.raw(X)
         rows = validate_data(self, X, reset=False, **VECTORS)
         if kind == "text":  # trained on a sparse matrix
-            return _bags(rows)
+            return data.Bags.of(rows)
         return rows if isinstance(rows, np.ndarray) else rows.toarray()
 
     def _config(self) -> config.TrainConfig:
@@ -223,25 +228,19 @@ def _say(progress: training.Progress) -> None:
 
 
 def _are_texts(X: object) -> bool:
-    """Whether the rows are strings, by the first of them."""
+    """Whether the rows are strings, by the first of them that is not missing."""
     if getattr(X, "ndim", 1) != 1 or not isinstance(X, Iterable) or not isinstance(X, Sized):
         return False
-    return isinstance(next(iter(X), None), str)
+    return isinstance(next((row for row in X if not _is_missing(row)), None), str)
+
+
+def _is_missing(row: object) -> bool:
+    """None, NaN, or what pandas has in their place."""
+    return row is None or (isinstance(row, float) and math.isnan(row)) or type(row).__name__ == "NAType"
 
 
 def _dimensions(X: object) -> int:
     return int(X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim)
-
-
-def _bags(rows: Any) -> data.Bags:
-    """The rows of a matrix, each as a bag of its columns; the matrix is CSR or dense."""
-    if isinstance(rows, np.ndarray):
-        row, indices = np.nonzero(rows)
-        weights, lengths = rows[row, indices], np.bincount(row, minlength=len(rows))
-        indptr = np.concatenate([[0], np.cumsum(lengths)])  # (n + 1,)
-    else:
-        indptr, indices, weights = rows.indptr, rows.indices, rows.data
-    return data.Bags(indptr.astype(np.int64), indices.astype(np.int64), weights, rows.shape[1])
 
 
 def _kind(x: data.Inputs) -> data.Kind:

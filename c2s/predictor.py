@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from c2s import data
+from c2s import data, errors
 from c2s.interface import Interface, Probabilities
 from c2s.learning import batches, checkpoint, evaluation
 
@@ -28,11 +28,15 @@ class Predictor(Interface):
         return cls(net, card, device=device)
 
     def probabilities(self, inputs: data.Inputs) -> Probabilities:
-        """P(clean class | row), shape (n, c); inputs of another shape are `InvalidDataset`."""
+        """P(clean class | row), shape (n, c); inputs of another shape, or out of reach, are `InvalidDataset`."""
         fitting = self.fitting(inputs)
         if len(fitting) == 0:
             return np.zeros((0, len(self.labels)))
-        return evaluation.posterior(self._net, batches.Source(fitting, self._device))
+        found = evaluation.posterior(self._net, batches.Source(fitting, self._device))
+        if not (fine := np.isfinite(found).all(axis=1)).all():
+            where = f"row {fine.argmin()}" if len(found) > 1 else "the row"
+            raise errors.InvalidDataset(f"{where} is too far from the training rows for float32")
+        return found
 
     def noisy(self, inputs: data.Inputs) -> Probabilities:
         """P(noisy class | row), shape (n, c)."""

@@ -9,15 +9,23 @@ from c2s.data import Labels
 
 
 def split(y: Labels, share: float, *, seed: int) -> tuple[Labels, Labels]:
-    """Stratified (train, validation) row numbers; every class keeps at least one training row."""
+    """Stratified (train, validation) row numbers; every class of two rows or more keeps a training row."""
     rng = streams.numpy(seed, "split")
     members = [rng.permutation(np.flatnonzero(y == k)) for k in np.unique(y)]
     validation = np.sort(np.concatenate([rows[: _held(len(rows), share)] for rows in members]))
     if len(validation) == 0:  # too few rows per class to stratify
-        validation = np.sort(rng.permutation(len(y))[: held([len(rows) for rows in members], share)])
+        order = _sparing(y, rng.permutation(len(y)))
+        validation = np.sort(order[: held([len(rows) for rows in members], share)])
     if len(validation) >= len(y):
         raise errors.InvalidDataset("too few rows to hold any out for validation")
     return np.setdiff1d(np.arange(len(y)), validation), validation
+
+
+def _sparing(y: Labels, order: Labels) -> Labels:
+    """The same order, but the last row of each class comes after all others, that of a class of one row first."""
+    _, place, rows = np.unique(y[order][::-1], return_index=True, return_counts=True)
+    last = (len(order) - 1 - place)[np.lexsort((-place, rows > 1))]
+    return np.concatenate([np.delete(order, last), order[last]])
 
 
 def held(class_rows: Sequence[int], share: float) -> int:

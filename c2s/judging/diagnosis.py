@@ -77,7 +77,7 @@ def intervals_of(
     rng = streams.numpy(seen.seed, "intervals")
     reader = _reader(estimator, seen.chosen)
     if reader is None or estimator == "refined":  # which would be fitted once a draw
-        return intervals.sampled(T_c, seen.y, priors=priors, rng=rng)
+        return intervals.sampled(T_c, seen.y, priors=priors, counts=counts, rng=rng)
     return intervals.resampled(reader, seen.posterior, seen.y, folds=seen.folds, counts=counts, rng=rng)
 
 

@@ -39,8 +39,8 @@ class Record:
         kept = best is None or self.stage.keep == "last" or self._better(metrics, best)
         if kept:
             self._kept = {KEPT + name: tensor.clone() for name, tensor in trainee.evaluated().items()}
-            if best is not None:
-                best["kept"] = False
+            for entry in self.history:
+                entry["kept"] = False
         facts = {"phase": self.phase, "epoch": len(self.history), "kept": kept, "seconds": seconds}
         self.history.append(facts | dict(metrics))
 
@@ -58,7 +58,12 @@ class Record:
         trainee.become({name.removeprefix(KEPT): tensor for name, tensor in self._kept.items()})
 
     def _best(self) -> dict[str, Any] | None:
-        return next((entry for entry in self.history if entry["kept"]), None)
+        """The epoch that validation prefers, be it kept or not; told by the metrics, so that every state knows it."""
+        best: dict[str, Any] | None = None
+        for entry in self.history:
+            if best is None or self._better(entry, best):
+                best = entry
+        return best
 
     def _since(self, best: Mapping[str, Any]) -> int:
         return len(self.history) - 1 - int(best["epoch"])

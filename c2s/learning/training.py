@@ -107,12 +107,11 @@ def fit(
         began, epoch = time.perf_counter(), len(record.history)
         loss = _epoch(trainee, source, phase, epoch=epoch, report=report, pause=pause, underway=underway)
         underway = None
-        if not math.isfinite(loss):
-            raise errors.Diverged(phase.name, epoch + 1)
         trainee.average.eval()
-        metrics = (
-            {"loss": loss} | _judge(trainee, source, phase) | dict(probe(trainee.average) if probe else {})
-        )
+        metrics = {"loss": loss} | _judge(trainee, source, phase)
+        if not all(map(math.isfinite, metrics.values())):
+            raise errors.Diverged(phase.name, epoch + 1)
+        metrics |= dict(probe(trainee.average) if probe else {})
         record.add(metrics, trainee, seconds=time.perf_counter() - began)
         due = record.ended or time.monotonic() - saved_at >= SAVE_SECONDS
         try:
@@ -145,7 +144,7 @@ def _epoch(
     targets = torch.from_numpy(np.array(phase.targets)).to(source.device)
     rows = torch.from_numpy(np.array(phase.rows))
     draws = torch.Generator().manual_seed(streams.derive(phase.seed, phase.name, "batches", epoch))
-    total = torch.zeros((), device=source.device)
+    total = torch.zeros((), device=source.device) if underway is None else underway.total.to(source.device)
     told = time.monotonic()
     with torch.random.fork_rng():
         torch.manual_seed(streams.derive(phase.seed, phase.name, "net", epoch))  # dropout, shake-shake
@@ -153,7 +152,7 @@ def _epoch(
             if underway is not None and number < underway.step:
                 continue
             if underway is not None and number == underway.step:
-                total = underway.resume(draws).to(source.device)
+                underway.resume(draws)
             at = step.Place(Moment(epoch, phase.epochs), epoch * phase.steps + number, draws)
             loss = step.take(trainee, source, batch, targets=targets, phase=phase, at=at)
             total += loss * len(batch)

@@ -34,8 +34,7 @@ class Underway:
             return None
         return cls(int(facts["step"]), *(tensors[PREFIX + name] for name in ("total", "draws", "net")))
 
-    def resume(self, draws: torch.Generator) -> Tensor:
-        """Set the generators where they stood; the loss so far."""
+    def resume(self, draws: torch.Generator) -> None:
+        """Set the generators where they stood."""
         draws.set_state(self.draws)
         torch.set_rng_state(self.net)
-        return self.total

@@ -174,17 +174,22 @@ def sampled(
     y: estimation.Labels,
     *,
     priors: transition.Vector | None = None,
+    counts: Counts | None = None,
     rng: np.random.Generator,
 ) -> Intervals:
-    """Intervals of a T_c that nothing else is known of: of so many rows with labels drawn from it."""
-    counts, known = np.bincount(y, minlength=len(T_c)), priors
-    priors = transition.clean_priors(T_c, counts) if known is None else known
+    """Intervals of a T_c that nothing else is known of: of so many rows with labels drawn from it.
+
+    T_s and the rates are told by `counts`, if the rows are no fair sample of the classes.
+    """
+    labels, known = np.bincount(y, minlength=len(T_c)), priors
+    counts = labels if counts is None else counts
+    priors = transition.clean_priors(T_c, labels) if known is None else known
     rows = np.maximum(1, np.rint(priors * len(y))).astype(np.int64)  # (c,)
     drawn = (rng.multinomial(rows, _exact(T_c)) / rows[:, None] for _ in range(_replicates(len(T_c))))
     spread = redraws.spread(redraws.quantities(T, counts, known) for T in drawn)
     found = redraws.quantities(T_c, counts, known)
     ends = Range(found - proportions.Z * spread, found + proportions.Z * spread)
-    return _shaped("sampling", ends, T_c, counts)
+    return _shaped("sampling", ends, T_c, labels, counts)
 
 
 def _exact(T_c: transition.Matrix) -> transition.Matrix:
@@ -197,7 +202,9 @@ def _replicates(c: int) -> int:
     return max(FEWEST, min(REPLICATES, CELLS // c**2))
 
 
-def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, labels: Counts) -> Intervals:
+def _shaped(
+    basis: Basis, found: Range, T_c: transition.Matrix, labels: Counts, told: Counts | None = None
+) -> Intervals:
     c, n = len(T_c), int(labels.sum())
     low, high = np.clip(found.low, 0, 1), np.clip(found.high, 0, 1)
     rows = transition.clean_priors(T_c, labels) * n  # (c,)
@@ -207,13 +214,13 @@ def _shaped(basis: Basis, found: Range, T_c: transition.Matrix, labels: Counts) 
     lower = np.minimum(low[: c * c].reshape(c, c), least.low)
     lower = np.where(lower * rows[:, None] < NOTHING, 0.0, lower)
     matrix = Range(lower, np.maximum(high[: c * c].reshape(c, c), least.high))
-    sums = _reached(Range(low[c * c :], high[c * c :]), T_c, labels)
+    sums = _reached(Range(low[c * c :], high[c * c :]), T_c, labels, labels if told is None else told)
     similarity = Range(sums.low[:4].reshape(2, 2), sums.high[:4].reshape(2, 2))
     least_rates = np.where(sums.low[4:] * n < NOTHING, 0.0, sums.low[4:])
     return Intervals(basis, matrix, similarity, Range(least_rates, sums.high[4:]))
 
 
-def _reached(sums: Range, T_c: transition.Matrix, labels: Counts) -> Range:
+def _reached(sums: Range, T_c: transition.Matrix, labels: Counts, told: Counts) -> Range:
     """T_s and the rates; where hardly a label is wrong they reach as far as the count of wrong ones might."""
     c, n, priors = len(T_c), int(labels.sum()), transition.clean_priors(T_c, labels)
     rate = transition.noise_rates(T_c, priors).class_
@@ -221,5 +228,5 @@ def _reached(sums: Range, T_c: transition.Matrix, labels: Counts) -> Range:
         return sums
     further = (float(proportions.wilson(rate, n)[1]) - rate) / (1 - rate)
     spread = (1 - np.eye(c)) / max(1, c - 1)  # the labels that might be wrong, of any other class
-    there = redraws.quantities((1 - further) * T_c + further * spread, labels)[c * c :]
+    there = redraws.quantities((1 - further) * T_c + further * spread, told)[c * c :]
     return Range(np.minimum(sums.low, there), np.maximum(sums.high, there))

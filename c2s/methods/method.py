@@ -43,14 +43,20 @@ class Method(Protocol):
         """The mean loss of a batch; of two nets, whose logits come as (2, b, c), the sum of both."""
 
 
-def kept_targets(evidence: Evidence) -> npt.NDArray[np.int64]:
-    """Labels without the suspects; a class that would lose all its rows keeps them."""
-    doubtful = evidence.suspects
-    for label in np.unique(evidence.y):
-        members = evidence.y == label
-        if doubtful[members].all():
-            doubtful = doubtful & ~members
-    return np.where(doubtful, LEFT_OUT, evidence.y)
+def unsuspected(evidence: Evidence) -> npt.NDArray[np.int64]:
+    """Labels without the suspects."""
+    return np.where(evidence.suspects, LEFT_OUT, evidence.y)
+
+
+def of_every_class(
+    targets: npt.NDArray[np.int64], y: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The same targets, but a class that would lose all of these rows keeps them."""
+    left = y[rows[targets[rows] != LEFT_OUT]]
+    lost = rows[~np.isin(y[rows], left)]
+    found = targets.copy()
+    found[lost] = y[lost]
+    return found
 
 
 def is_exact(correction: Correction, T_c: Matrix, priors: npt.NDArray[np.float64]) -> bool:

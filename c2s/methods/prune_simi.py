@@ -7,7 +7,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from c2s.methods import losses, matrices
-from c2s.methods.method import Evidence, kept_targets
+from c2s.methods.method import Evidence, unsuspected
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class PruneSimi:
     diagonal: float
 
     def targets(self, evidence: Evidence) -> npt.NDArray[np.int64]:
-        return kept_targets(evidence)
+        return unsuspected(evidence)
 
     def transition(self, evidence: Evidence) -> matrices.Fixed:
         return matrices.Fixed(np.eye(evidence.classes))

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 CHUNK = 2**21  # numbers looked at together: 16 MB as float64
 RESOLUTION = 1e-7  # of float32: a spread below it is rounding, not information
+NORMAL = float(np.finfo(np.float32).tiny)  # below it float32 keeps few digits, or none
+REACH = 1e18  # deviations: the squares of more, which layers add up, leave float32
 
 Rows = npt.NDArray[Any]
 Numbers = npt.NDArray[np.int64]
@@ -89,7 +91,21 @@ def moments(x: Rows, rows: Numbers | None = None, *, unit: float = 1.0) -> tuple
         mean += delta * (size / total)
         count = total
     std = np.sqrt(square / max(count, 1))
-    return mean, np.where(std > RESOLUTION * np.abs(mean), std, 1.0)
+    return mean, np.where(std > np.maximum(RESOLUTION * np.abs(mean), NORMAL), std, 1.0)
+
+
+def stray(x: Rows, rows: Numbers) -> tuple[int, int] | None:
+    """The first row of vectors, and its column, too far from the given rows for a net that is scaled by these."""
+    mean, std = (moment.astype(np.float32) for moment in moments(x, rows))
+    start = 0
+    for part in _chunks(x, None):
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = ~(np.abs((part - mean) / std) <= REACH)  # (m, d)
+        if far.any():
+            row, column = np.argwhere(far)[0].tolist()
+            return start + row, column
+        start += len(part)
+    return None
 
 
 def _chunks(x: Rows, rows: Numbers | None) -> Iterator[Rows]:

@@ -17,10 +17,12 @@ Shelves = Mapping[str, Path]  # pattern of the phases -> where they are kept
 
 
 def shelves(root: Path, cell: Mapping[str, object], chosen: config.TrainConfig) -> Shelves:
-    """Where each part is kept: stage 1 knows nothing of the estimate, the rest does; `auto` has folds of its own."""
+    """Where each part is kept: stage 1 knows nothing of the estimate, the rest does; `auto` chooses its own folds."""
     first = {**cell, **chosen.model_dump(mode="json", include={"net", "stage1", "validation", "seed"})}
     rest = {**first, **chosen.model_dump(mode="json", include={"transition"})}
-    if isinstance(chosen.method, config.Auto):
+    estimate = chosen.transition
+    asked = isinstance(estimate, config.Estimate) and estimate.folds_asked
+    if isinstance(chosen.method, config.Auto) and not asked:
         rest["folds"] = chosen.method.name
     return {"stage1": root / _name(first)} | dict.fromkeys(
         ("stage1-*", "fold-*", "posterior", "joint"), root / _name(rest)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from c2s import folders, naming, streams
+from c2s import data, folders, naming, streams
 from c2s.judging import diagnosis, held, issues, merging, reviews, testimony, worth
 from c2s.learning import evaluation
 from c2s.learning.training import Fitted
@@ -31,9 +31,9 @@ def leave(
     dataset, chosen = bench.dataset, bench.config
     posterior = np.load(bench.folder / "posterior" / rounds.FILE, allow_pickle=False)
     seen = diagnosis.Seen(posterior, dataset.y, chosen.transition, rounds.fold_numbers(bench), chosen.seed)
-    rows = np.sort(bench.holdout)
-    rows = rows[testimony.untouched(dataset, rows)]
-    outside = seen if seen.folds is not None else seen.only(rows)  # rows that their judge has not seen
+    outside = (
+        seen if seen.folds is not None else seen.only(_fair(bench))
+    )  # rows that their judge has not seen
     noise = dependence.examine(outside.posterior, outside.y, T_c)
     contradiction = testimony.contradiction(dataset, T_c)
     doubted = noise.found or contradiction is not None
@@ -53,6 +53,12 @@ def leave(
         )
         folders.write_json(part / reviews.REPORT, report)
         held.save(part / held.FILE, _held(bench, kept))
+
+
+def _fair(bench: Workbench) -> data.Labels:
+    """The rows held out that tell of all rows: drawn at random, and with labels as they came."""
+    rows = np.sort(bench.fair)
+    return rows[testimony.untouched(bench.dataset, rows)]
 
 
 def _came(bench: Workbench) -> naming.Came | None:
@@ -90,7 +96,7 @@ def _worth(
             "Stage 1 does not know the classes well enough to tell its own errors from the labels'."
         )
     predicted = evaluation.posterior(kept.net, bench.source, rows).argmax(axis=1)
-    fair = testimony.untouched(bench.dataset, rows)
+    fair = np.isin(rows, _fair(bench))
     known = worth.appraise(
         predicted[fair],
         bench.dataset.y[rows[fair]],

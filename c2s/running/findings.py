@@ -83,7 +83,7 @@ def study(bench: Workbench, first: rounds.Judged) -> Findings:
         posterior, y, bench.config.transition, rounds.fold_numbers(bench), bench.config.seed
     )
     if seen.held_out_only:
-        seen = seen.only(bench.holdout)
+        seen = seen.only(bench.fair)
     counts = np.bincount(y, minlength=len(T_c))
     own = priors if isinstance(estimates.get(estimator), consensus.Consensus) else None
     fitted = diagnosis.fit_of(estimator, seen, counts=counts, refined=same)
@@ -91,7 +91,8 @@ def study(bench: Workbench, first: rounds.Judged) -> Findings:
     rows = len(seen.y)
     if estimator == "gold":  # by its own rows alone: no error of stage 1 is in it
         told = y[testimony.witnesses(bench.dataset)]
-        bounds = intervals.sampled(T_c, told, rng=streams.numpy(bench.config.seed, "intervals"))
+        rng = streams.numpy(bench.config.seed, "intervals")
+        bounds = intervals.sampled(T_c, told, counts=counts, rng=rng)
         rows = len(told)
     return Findings(estimator, evidence, alternatives, flagged, start, choice, rows, bounds, fitted)
 
@@ -117,7 +118,7 @@ def _chosen(bench: Workbench, stage1: nn.Module) -> tuple[str, str]:
         least = trainings.ROWS_TO_LEARN
         few = f"{rows:.0f} rows a class are fewer than the {least} that learning the matrix needs"
         return "confident-joint", f"Rows that stage 1 is sure of are counted: {few}."
-    ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.holdout))
+    ambiguity = estimation.ambiguity(evaluation.posterior(stage1, bench.source, bench.fair))
     wavering = (
         f"{ambiguity:.0%} of the rows held out have a second class more than half as likely as the first"
     )
@@ -143,12 +144,12 @@ def _left_to_us(bench: Workbench) -> bool:
 def _estimates(
     bench: Workbench, posterior: estimation.Posterior, y: data.Labels, joint: estimation.Estimated
 ) -> dict[str, estimation.Estimated]:
-    """T_c by every estimator that reads it off posteriors: all of them, or those of the held-out rows."""
+    """T_c by every estimator that reads it off posteriors: all of them, or those of rows held out at random."""
     chosen = bench.config.transition
     neighbourly = consensus.estimate(_features(bench, posterior), y, posterior.shape[1])
     percentile = chosen.percentile if isinstance(chosen, config.Estimate) else 97.0
     if isinstance(chosen, config.Estimate) and chosen.posteriors == "validation":
-        posterior, y = posterior[bench.holdout], y[bench.holdout]
+        posterior, y = posterior[bench.fair], y[bench.fair]
         joint = estimation.confident_joint(posterior, y)
     found: dict[str, estimation.Estimated] = (
         {} if (gold := testimony.matrix(bench.dataset)) is None else {"gold": gold}
@@ -178,8 +179,7 @@ def _learn(bench: Workbench, stage1: nn.Module) -> Fitted:
     """T learnt jointly with the classifier, from stage 1's weights on."""
     defaults = config.VolMin()
     epochs = bench.config.transition.epochs if isinstance(bench.config.transition, config.Estimate) else None
-    stage = bench.config.stage1.model_copy(
-        update={"epochs": epochs, "schedule": config.Cosine(), "keep": "last"}
-    )
+    whole = {"schedule": config.Cosine(), "keep": "last", "patience": None}  # accuracy does not tell T's end
+    stage = bench.config.stage1.model_copy(update={"epochs": epochs} | whole)
     method = VolMin(defaults.learning_rate, defaults.volume)
     return bench.fit("joint", method, stage1, stage=stage, evidence=no_evidence(bench.dataset))

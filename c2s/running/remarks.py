@@ -56,7 +56,9 @@ def on_choice(choice: auto.Choice | None) -> list[str]:
 
 
 def on_given(chosen: config.TrainConfig) -> list[str]:
-    """What became of a given matrix under a method that learns T itself."""
+    """What became of a matrix that was asked for under a method that learns T itself, or takes none."""
+    if isinstance(chosen.method, config.Prune | config.PruneSimi):
+        return _on_pruned(chosen)
     if not isinstance(chosen.transition, config.Given):
         return []
     match chosen.method:
@@ -65,3 +67,17 @@ def on_given(chosen: config.TrainConfig) -> list[str]:
         case config.Revision():
             return ["revision took the given matrix as a start and revised it: T may differ from it."]
     return []
+
+
+def _on_pruned(chosen: config.TrainConfig) -> list[str]:
+    """That rows are left out by the count of stage 1's posteriors, whichever matrix is told."""
+    if isinstance(chosen.transition, config.Given):
+        which = "given matrix"
+    elif chosen.transition.estimator not in ("auto", "confident-joint"):
+        which = f"matrix of {chosen.transition.estimator}"
+    else:
+        return []
+    return [
+        f"{chosen.method.name} leaves out the rows whose labels stage 1 finds wrong, by the confident joint: the"
+        f" {which} had no say in that, it only tells the noise."
+    ]

@@ -113,8 +113,8 @@ def publish(
 
 
 def _calibration(bench: Workbench, kept: Fitted, T_c: Matrix) -> calibration.Calibration:
-    """How sure the classifier may be, by the rows held out."""
-    rows = np.sort(bench.holdout)
+    """How sure the classifier may be, by the rows held out at random."""
+    rows = np.sort(bench.fair)
     posterior = evaluation.posterior(kept.net, bench.source, rows)
     return calibration.fit(posterior, bench.dataset.y[rows], T_c)
 

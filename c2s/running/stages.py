@@ -8,7 +8,7 @@ from c2s.methods import choice
 from c2s.nets.twins import Twins
 from c2s.running import auto, search
 from c2s.running.findings import Findings
-from c2s.running.workbench import FEWEST, Workbench
+from c2s.running.workbench import Workbench
 
 PHASE = "stage2"
 
@@ -21,8 +21,6 @@ def second(bench: Workbench, found: Findings) -> tuple[Fitted, auto.Choice | Non
     trained: dict[str, Fitted] = {}
     advanced = found.start.phase != "stage1"
     for member in auto.shortlist(found.evidence):
-        if len(bench.taught(choice.build(member.method), found.evidence)) < FEWEST:
-            continue  # pruning may leave nothing of very few rows: the others still learn
         stage = member.stage(bench.config.stage2, advanced=advanced)
         own = bench.config.model_copy(update={"stage2": stage})
         mine = dataclasses.replace(bench, config=own)

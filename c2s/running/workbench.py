@@ -18,8 +18,8 @@ from c2s.judging import merging, testimony
 from c2s.learning import batches, checkpoint, training
 from c2s.learning.phase import Phase
 from c2s.matrix import transition
-from c2s.methods.method import LEFT_OUT, Evidence, Method
-from c2s.nets import choice
+from c2s.methods.method import LEFT_OUT, Evidence, Method, of_every_class
+from c2s.nets import choice, inputs
 
 Step = Literal["stage1", "transition", "stage2", "evaluation", "packaging"]  # of Algorithm 1
 
@@ -45,6 +45,7 @@ class Workbench:
     probe: training.Probe | None
     train: data.Labels  # row numbers
     holdout: data.Labels
+    fair: data.Labels  # of the rows held out those drawn at random: gold ones were chosen by somebody
     source: batches.Source
     came: data.Dataset  # before classes were merged; else the same
     backbone: dict[str, Tensor] | None = None  # pretrained weights that every fresh net starts from
@@ -63,8 +64,11 @@ class Workbench:
     def taught(self, method: Method, evidence: Evidence, rows: data.Labels | None = None) -> data.Labels:
         """Of the training rows, or of these, those that the method does not leave out."""
         chosen = self.train if rows is None else rows
-        found: data.Labels = chosen[method.targets(evidence)[chosen] != LEFT_OUT]
+        found: data.Labels = chosen[self._targets(method, evidence, chosen)[chosen] != LEFT_OUT]
         return found
+
+    def _targets(self, method: Method, evidence: Evidence, rows: data.Labels) -> data.Labels:
+        return of_every_class(method.targets(evidence), evidence.y, rows)
 
     def fit(
         self,
@@ -77,7 +81,7 @@ class Workbench:
         rows: data.Labels | None = None,
     ) -> training.Fitted:
         """Train a copy of `net` through a phase, from where an earlier attempt left it."""
-        targets = method.targets(evidence)
+        targets = self._targets(method, evidence, self.train if rows is None else rows)
         chosen = self.taught(method, evidence, rows)
         if len(chosen) < FEWEST:
             raise errors.InvalidDataset(
@@ -127,13 +131,13 @@ def open_bench(
     where = torch.device(pick_device(device))
     run = {"config": resolved.model_dump(mode="json"), "dataset": dataset.digest()}
     _claim(folder, run | {"pretrained": folders.digest(pretrained) if pretrained else None})
-    train, holdout = testimony.spare(
-        dataset, *splits.split(dataset.y, resolved.validation, seed=resolved.seed)
-    )
+    drawn, fair = splits.split(dataset.y, resolved.validation, seed=resolved.seed)
+    train, holdout = testimony.spare(dataset, drawn, fair)
+    _check_reach(dataset, train)
     source = batches.Source(dataset.x, where)
     told = listener or Listener()
     return Workbench(
-        dataset, resolved, folder, where, report, probe, train, holdout, source, came, backbone, told
+        dataset, resolved, folder, where, report, probe, train, holdout, fair, source, came, backbone, told
     )
 
 
@@ -161,6 +165,18 @@ def _check_given(chosen: config.TrainConfig, names: naming.Naming) -> None:
             raise errors.InvalidTransition(
                 f"the matrix is for {given} classes, the dataset has {names.counted()}"
             )
+
+
+def _check_reach(dataset: data.Dataset, train: data.Labels) -> None:
+    """Refuse vectors of which a row that is not trained on would leave float32 inside every net."""
+    if not isinstance(dataset.x, np.ndarray) or dataset.kind == "image":
+        return
+    if (found := inputs.stray(dataset.x, train)) is not None:
+        row, column = found
+        names = dataset.encoding.get("columns") if dataset.kind == "vectors" else None
+        name = names[column] if names else column
+        said = f"column {name!r}, row {row}: the number is too far from the training rows for float32"
+        raise errors.InvalidDataset(said, field=name)
 
 
 def _claim(folder: Path, run: dict[str, Any]) -> None:

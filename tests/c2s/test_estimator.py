@@ -123,6 +123,15 @@ def test_images_are_learnt_in_every_form(form: str) -> None:
         fitted.predict(X[:, :5])
 
 
+def test_images_of_noughts_and_ones_are_the_same_as_floats_and_as_integers() -> None:
+    images, y = patches()
+    X = (images > 100).astype(float)
+    fitted = quick(batch_size=16).fit(X, y)
+    for kind in (int, np.uint8, bool, np.float32):
+        np.testing.assert_array_equal(fitted.predict_proba(X.astype(kind)), fitted.predict_proba(X))
+    assert fitted.score(X.astype(int), y) > 0.9
+
+
 def test_texts_are_learnt_as_they_are() -> None:
     texts, y = documents()
     fitted = quick().fit(texts, y)
@@ -132,6 +141,17 @@ def test_texts_are_learnt_as_they_are() -> None:
         fitted.fit(texts, y[1:])
     with pytest.raises(ValueError, match="not one string"):
         fitted.predict("pear")
+
+
+def test_a_missing_text_is_empty_wherever_it_stands() -> None:
+    texts, y = documents()
+    for place in (0, 3):
+        some: list[str | None] = list(texts)
+        some[place] = None
+        fitted = quick().fit(some, y)
+        emptied = [text or "" for text in some]
+        np.testing.assert_array_equal(fitted.predict_proba(some), fitted.predict_proba(emptied))
+        fitted.fit(np.array(some, dtype=object), y)
 
 
 def test_sparse_rows_are_learnt_in_a_pipeline() -> None:

@@ -113,6 +113,17 @@ def test_vectors_that_do_not_fit_are_refused(tmp_path: Path, wrong: data.Inputs,
         Predictor.load(vector_model(tmp_path)).probabilities(wrong)
 
 
+def test_a_number_that_leaves_float32_inside_the_net_is_refused(tmp_path: Path) -> None:
+    net, card = checkpoint.load_model(vector_model(tmp_path))
+    net.get_buffer("inputs.std").fill_(0.01)
+    model, wide = Predictor(net, card), rows(3)
+    wide[1, 2] = 3e38
+    with pytest.raises(errors.InvalidDataset, match="row 1 is too far from the training rows for float32"):
+        model.probabilities(wide)
+    with pytest.raises(errors.InvalidDataset, match="the row is too far"):
+        model.predict(wide[1:2])
+
+
 def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
     predictor = Predictor.load(grey_model(tmp_path))
     for shape in [(2, 8, 9), (2, 8, 8, 3), (2, 64)]:

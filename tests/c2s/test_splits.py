@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from c2s import splits
+from c2s import splits, streams
 from c2s.learning import batches
 
 
@@ -24,6 +24,26 @@ def test_every_class_keeps_a_training_row():
     tiny_train, tiny_held = splits.split(np.array([0, 1, 2]), 0.1, seed=1)
     assert len(tiny_train) == 2
     assert len(tiny_held) == 1
+
+
+def test_every_class_of_two_rows_keeps_one_of_them():
+    y = np.repeat(np.arange(100), 2)
+    for seed in range(50):
+        train, held = splits.split(y, 0.1, seed=seed)
+        assert len(held) == 20
+        assert len(np.unique(y[train])) == 100
+    mostly_single = np.append(np.arange(40), [39, 39])
+    for seed in range(50):
+        assert 39 in mostly_single[splits.split(mostly_single, 0.15, seed=seed)[0]]
+
+
+def test_tiny_classes_are_split_as_ever_where_none_loses_all_its_rows():
+    y = np.repeat(np.arange(40), 4)
+    for seed in range(20):
+        rng = streams.numpy(seed, "split")
+        for _ in range(40):
+            rng.permutation(4)
+        np.testing.assert_array_equal(splits.split(y, 0.02, seed=seed)[1], np.sort(rng.permutation(160)[:3]))
 
 
 def test_folds_are_balanced_within_every_class():

@@ -73,6 +73,15 @@ def test_a_matrix_that_may_as_well_be_singular_is_withheld(monkeypatch):
     assert "singular" in found.withheld[0]
 
 
+def test_an_interval_that_says_nothing_of_a_row_breaks_no_draw():
+    T, y = np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([0, 1, 1])
+    nothing = intervals.Range(np.zeros((2, 2)), np.ones((2, 2)))
+    bounds = dataclasses.replace(intervals.sampled(T, y, rng=np.random.default_rng(0)), matrix=nothing)
+    for seed in range(200):  # in some of them all of a row is drawn below zero
+        found = worth.through_inverse(y, y, T, bounds=bounds, rng=np.random.default_rng(seed))
+        assert found is None or np.isfinite(found.low + found.high)
+
+
 def test_gold_rows_count_and_say_how_many_more_would_halve_the_interval():
     clean, y, predicted, T = labelled()
     gold = np.where(np.arange(len(clean)) < 100, clean, -1)

@@ -155,6 +155,13 @@ def test_a_nan_names_the_phase_and_the_epoch():
     assert caught.value.epoch == 1
 
 
+def test_a_row_held_out_that_leaves_the_numbers_is_no_metric():
+    x = X.copy()
+    x[390] = np.inf
+    with pytest.raises(errors.Diverged, match=r"stage1 diverged in epoch 1"):
+        training.fit(net(), batches.Source(x, torch.device("cpu")), phase(), T=Fixed(np.eye(3)))
+
+
 def test_the_best_noisy_validation_is_kept_and_reported_once():
     fitted = fit(phase(epochs=8, keep="best"))
     assert sum(entry["kept"] for entry in fitted.history) == 1
@@ -172,6 +179,25 @@ def test_patience_ends_a_stage_early():
     fitted = fit(phase(epochs=60, patience=2, learning_rate=0.05))
     kept = next(entry["epoch"] for entry in fitted.history if entry["kept"])
     assert len(fitted.history) == kept + 3 < 60
+
+
+def test_patience_ends_a_stage_whose_last_weights_are_kept_where_it_ends_one_that_keeps_the_best(
+    tmp_path, every_epoch
+):
+    def stop(progress: training.Progress) -> None:
+        if progress.epoch == len(best.history) - 1:
+            raise Stop
+
+    settings = {"patience": 2, "learning_rate": 0.05}
+    best, last = (fit(phase(epochs=60, keep=keep, **settings)) for keep in ("best", "last"))
+    assert [entry["accuracy"] for entry in last.history] == [entry["accuracy"] for entry in best.history]
+    assert [entry["kept"] for entry in last.history] == [False] * (len(best.history) - 1) + [True]
+    assert not torch.equal(weights(last)["0.weight"], weights(best)["0.weight"])
+    keep = checkpoint.PhaseFolder(tmp_path / "stage1")
+    with pytest.raises(Stop):
+        fit(phase(epochs=60, keep="last", **settings), keep=keep, report=stop)
+    resumed = fit(phase(epochs=60, keep="last", **settings), keep=keep)
+    assert_same_weights(resumed, last)
 
 
 def test_reports_come_inside_a_long_epoch_and_may_stop_it(monkeypatch):
@@ -275,7 +301,7 @@ def test_a_stop_between_epochs_loses_none_of_them(tmp_path):
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-@pytest.mark.parametrize("batch", [1, 6, 13, 20])
+@pytest.mark.parametrize("batch", [1, 6, 12, 13, 20])  # the twelfth is the last of its epoch
 def test_a_run_stopped_at_any_batch_loses_none_and_resumes_bit_for_bit(
     tmp_path, monkeypatch, optimizer, batch
 ):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from c2s.matrix import intervals, noise, proportions, transition
+from c2s.matrix import estimation, intervals, noise, proportions, transition
 
 
 def judged(rows, T, rng, *, right=0.99):
@@ -206,3 +206,24 @@ def test_rates_told_by_the_labels_of_all_rows_lie_inside_intervals_read_off_some
     T_hat = intervals.confident(P, y)
     rates = np.array(transition.noise_rates(T_hat, transition.clean_priors(T_hat, counts)))
     assert ((found.rates.low <= rates) & (rates <= found.rates.high)).all()
+
+
+@pytest.mark.parametrize("sure", [0.98, 1.0])
+def test_rates_lie_inside_intervals_of_rows_that_were_not_drawn_by_class(sure):
+    T, counts = np.array([[sure, 1 - sure], [0.3, 0.7]]), np.array([4700, 300])
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        clean = np.repeat([0, 1], 100)  # as many of either class as somebody looked at
+        y = (rng.random(200) > T[clean, 0]).astype(np.int64)
+        T_hat = estimation.from_gold(clean, y, 2).T
+        found = intervals.sampled(T_hat, y, counts=counts, rng=rng)
+        priors = transition.clean_priors(T_hat, counts)
+        rates, T_s = (
+            np.array(transition.noise_rates(T_hat, priors)),
+            transition.similarity_from_class(T_hat, priors),
+        )
+        assert ((found.rates.low <= rates) & (rates <= found.rates.high)).all()
+        assert ((found.similarity.low <= T_s) & (T_s <= found.similarity.high)).all()
+        own = intervals.sampled(T_hat, y, rng=np.random.default_rng(seed))
+        width = found.matrix.high - found.matrix.low
+        np.testing.assert_allclose(width, own.matrix.high - own.matrix.low, rtol=0.3)  # by its own rows

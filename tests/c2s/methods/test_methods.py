@@ -8,7 +8,7 @@ import torch
 from c2s import config, defaults, errors, shape
 from c2s.matrix import noise, transition
 from c2s.methods import choice, droprates, losses, matrices
-from c2s.methods.method import LEFT_OUT, Evidence
+from c2s.methods.method import LEFT_OUT, Evidence, of_every_class
 
 KINDS = typing.get_args(typing.get_args(config.MethodConfig)[0])
 CURVE = (0.5,) * 12
@@ -70,11 +70,12 @@ def test_pruning_leaves_the_suspects_out(name):
     assert (targets[7:] == evidence().y[7:]).all()
 
 
-def test_a_class_whose_rows_are_all_suspect_keeps_them():
-    facts = evidence()
-    doubtful = facts.suspects | (facts.y == 2)
-    targets = choice.build(config.Prune()).targets(Evidence(facts.y, facts.T_c, facts.priors, doubtful))
-    assert (targets[facts.y == 2] == 2).all()
+def test_a_class_that_would_lose_all_rows_that_are_learnt_from_keeps_them():
+    y, rows = np.array([0, 0, 1, 1, 1, 2]), np.array([0, 1, 2, 3])
+    targets = np.where([True, False, True, True, False, True], LEFT_OUT, y)
+    kept = of_every_class(targets, y, rows)
+    assert kept.tolist() == [LEFT_OUT, 0, 1, 1, 1, LEFT_OUT]
+    assert targets.tolist() == [LEFT_OUT, 0, LEFT_OUT, LEFT_OUT, 1, LEFT_OUT]
 
 
 def test_the_paper_s_correction_serves_symmetric_noise_and_the_exact_one_pair_flips():

@@ -65,6 +65,24 @@ def test_a_constant_column_becomes_zero():
     torch.testing.assert_close(scale(torch.from_numpy(x)), torch.zeros(30, 2), atol=1e-6, rtol=0)
 
 
+def test_a_spread_that_float32_cannot_divide_by_is_none():
+    x = np.zeros((30, 1), dtype=np.float32)
+    x[5] = 1e-45
+    scale = inputs.Scale(1)
+    scale.measure(x)
+    assert torch.isfinite(scale(torch.from_numpy(x))).all()
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 10**6])
+def test_the_first_row_out_of_reach_is_named(monkeypatch, chunk):
+    monkeypatch.setattr(inputs, "CHUNK", chunk)
+    x = np.random.default_rng(0).normal(0, 0.01, (40, 3)).astype(np.float32)
+    assert inputs.stray(x, np.arange(30)) is None
+    x[[33, 35], 1] = 3e38
+    assert inputs.stray(x, np.arange(30)) == (33, 1)
+    assert inputs.stray(x, np.arange(40)) is None  # one of those that say what is far
+
+
 def test_a_small_spread_about_a_large_mean_is_seen():
     x = np.random.default_rng(0).normal(1e6, 5, (10_000, 1))
     mean, std = inputs.moments(x)

@@ -52,6 +52,12 @@ def test_auto_has_folds_of_its_own_and_shares_stage_1() -> None:
     assert mine["fold-*"] != theirs["fold-*"]
 
 
+def test_auto_that_is_told_how_many_folds_shares_them_too(tmp_path: Path) -> None:
+    told = CONFIG.model_copy(update={"transition": config.Estimate(folds=5)})
+    auto = told.model_copy(update={"method": config.Auto()})
+    assert groundwork.shelves(tmp_path, CELL, auto) == groundwork.shelves(tmp_path, CELL, told)
+
+
 def test_another_estimate_shares_stage_1_alone(tmp_path: Path) -> None:
     other = CONFIG.model_copy(update={"transition": config.Estimate(estimator="anchors")})
     mine, theirs = (groundwork.shelves(tmp_path, CELL, chosen) for chosen in (CONFIG, other))

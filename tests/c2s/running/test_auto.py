@@ -59,12 +59,28 @@ def test_its_members_are_as_long_as_any_stage_2_and_remember_as_they_should(tmp_
 
 
 def test_folds_are_fewer_where_rows_are_not_few():
-    def folds(rows: int) -> int:
-        about = shape.Shape("vectors", width=8, classes=C)
-        return defaults.resolve(config.TrainConfig.parse({"method": "auto"}), about, rows).transition.folds
+    assert resolved(defaults.AUTO_ROWS).folds == 5
+    assert resolved(defaults.AUTO_ROWS + 1).folds == 2
 
-    assert folds(defaults.AUTO_ROWS) == 5
-    assert folds(defaults.AUTO_ROWS + 1) == 2
+
+@pytest.mark.parametrize("folds", [5, 10])
+def test_as_many_folds_as_were_asked_for_are_made_of_any_number_of_rows(folds):
+    asked = {"folds": folds}
+    assert resolved(defaults.AUTO_ROWS + 1, transition=asked).folds == folds
+
+
+def test_what_was_resolved_once_stays_as_it_is():
+    chosen = {"estimator": "anchors"}
+    once = resolved(defaults.AUTO_ROWS + 1, transition=chosen)
+    assert once.folds == 2
+    assert resolved(defaults.AUTO_ROWS + 1, transition=once.model_dump(mode="json")) == once
+
+
+def resolved(rows: int, **more) -> config.Estimate:
+    about = shape.Shape("vectors", width=8, classes=C)
+    found = defaults.resolve(config.TrainConfig.parse({"method": "auto", **more}), about, rows).transition
+    assert isinstance(found, config.Estimate)
+    return found
 
 
 def test_the_blend_is_judged_like_every_training(tmp_path):
@@ -200,13 +216,13 @@ def test_members_are_shorter_where_learning_t_was_a_training_before_them(tmp_pat
     assert (epochs["joint"], epochs["stage2-forward"]) == (6, 4)
 
 
-def test_a_member_that_has_no_rows_left_is_no_part_of_the_blend(tmp_path):
+def test_a_member_that_would_have_no_rows_left_learns_from_all(tmp_path):
     dataset, _, _ = clusters(noise.symmetric(C, 0.4), rows=60)
     quick = {"epochs": 1, "batch_size": 16}
     quiet = {"device": "cpu", "report": training.quiet, "probe": None}
     bench = workbench.open_bench(dataset, settings(stage1=quick, stage2=quick), tmp_path / "run", **quiet)
-    suspects = np.isin(np.arange(60), bench.train)  # pruning would learn from nothing
+    suspects = np.isin(np.arange(60), bench.train)  # pruning would leave nothing
     known = Evidence(dataset.y, noise.symmetric(C, 0.4), np.full(C, 1 / C), suspects)
     start = training.Fitted("stage1", bench.fresh_net(), np.eye(C), False, [])
     _, choice = stages.second(bench, findings.Findings("given", known, {}, (), start, "", 60))
-    assert set(choice.shares) == {"forward", "forward-elr", "reweight"}
+    assert set(choice.shares) == {"forward", "forward-elr", "reweight", "prune-elr"}

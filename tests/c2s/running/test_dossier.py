@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from c2s import config, data, pipeline
+from c2s import config, data, pipeline, splits
 from c2s.judging import held, reviews
 from c2s.running import workbench
 
@@ -60,6 +60,23 @@ def test_a_run_leaves_judged_labels_and_counts_its_gold_rows(rows, tmp_path):
     (few,) = (note for note in report["notes"] if "gold" in note)
     assert few.startswith("No matrix is counted from the 25 gold rows: b has 6 of them")
     assert "rows a class are fewer than" in found.card["transition"]["choice"]
+
+
+def test_gold_rows_tell_the_accuracy_alone_and_the_rows_drawn_at_random_all_else(rows, clean, tmp_path):
+    chosen = config.TrainConfig.parse(
+        {"stage1": QUICK, "stage2": QUICK, "transition": {"posteriors": "in-sample"}}
+    )
+    border = np.sort(np.asarray(rows.x), axis=1)[:, -1:-3:-1] @ [1, -1]  # how far the first class is ahead
+    gold = np.where(np.isin(np.arange(200), border.argsort()[:30]), clean, -1)
+    train, drawn = splits.split(rows.y, chosen.validation, seed=chosen.seed)
+    found = pipeline.run(dataclasses.replace(rows, gold=gold), chosen, tmp_path / "run")
+    known = json.loads((found.folder.with_name("result") / reviews.REPORT).read_text())["worth"]
+    assert (gold[train] >= 0).sum() > 20
+    assert known["agreement"]["rows"] == len(drawn)
+    assert known["gold"]["rows"] == 30
+    held_out = held.load(found.folder.with_name("result") / held.FILE)
+    right = [held_out.predicted[held_out.ids.index(str(row))] == rows.y[row] for row in drawn]
+    assert known["agreement"]["value"] == pytest.approx(np.mean(right))
 
 
 def test_gold_rows_carry_a_matrix_with_what_it_rests_on_and_settle_their_labels(rows, clean, tmp_path):

@@ -3,8 +3,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from c2s import config, data, errors, folders
+from c2s import config, data, errors, folders, splits
 from c2s.learning import training
+from c2s.methods.method import Evidence
+from c2s.methods.prune import Prune
 from c2s.nets import choice
 from c2s.running import workbench
 
@@ -61,3 +63,34 @@ def test_a_run_that_older_source_began_is_taken_up(tmp_path):
     bench(tmp_path / "run", "lenet", None)
     with pytest.raises(errors.InvalidConfig, match="another net"):
         bench(tmp_path / "run", "lenet-5", None)
+
+
+def test_a_number_out_of_reach_of_the_rows_that_are_learnt_from_is_refused_before_training(tmp_path):
+    x = np.random.default_rng(0).normal(0, 0.01, (60, 3)).astype(np.float32)
+    y, chosen = np.arange(60) % 2, config.TrainConfig()
+    (row, *_) = splits.split(y, chosen.validation, seed=chosen.seed)[1]
+    x[row, 1] = 3e38
+    kinds: dict = {"device": "cpu", "report": training.quiet, "probe": None}
+    told = rf"column 1, row {row}: the number is too far from the training rows for float32"
+    with pytest.raises(errors.InvalidDataset, match=told):
+        workbench.open_bench(data.from_arrays(x, y), chosen, tmp_path / "a", **kinds)
+    named = {"kind": "vectors", "width": 3, "columns": ["a", "b", "c"]}
+    with pytest.raises(errors.InvalidDataset, match="column 'b', row"):
+        workbench.open_bench(
+            data.Dataset(x, y, (0, 1), "vectors", encoding=named), chosen, tmp_path / "b", **kinds
+        )
+
+
+def test_pruning_leaves_every_class_a_row_to_learn_from_whatever_is_held_out(tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    y, chosen = np.arange(60) % 2, config.TrainConfig()
+    made = workbench.open_bench(
+        data.from_arrays(x, y), chosen, tmp_path, device="cpu", report=training.quiet, probe=None
+    )
+    suspects = np.isin(np.arange(60), made.train) & (y == 1)  # all but its rows held out
+    suspects[made.train[y[made.train] == 0][0]] = True
+    known = Evidence(made.dataset.y, np.eye(2), np.full(2, 0.5), suspects)
+    taught = made.taught(Prune(), known)
+    assert np.bincount(y[taught]).tolist() == [26, 27]
+    stage = config.Stage(epochs=1, batch_size=16)
+    made.fit("stage2", Prune(), made.fresh_net(), stage=stage, evidence=known)  # trained on as they are given
