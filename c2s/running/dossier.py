@@ -31,9 +31,8 @@ def leave(
     dataset, chosen = bench.dataset, bench.config
     posterior = np.load(bench.folder / "posterior" / rounds.FILE, allow_pickle=False)
     seen = diagnosis.Seen(posterior, dataset.y, chosen.transition, rounds.fold_numbers(bench), chosen.seed)
-    outside = (
-        seen if seen.folds is not None else seen.only(_fair(bench))
-    )  # rows that their judge has not seen
+    # rows that their judge has not seen
+    outside = seen if seen.folds is not None else seen.only(_fair(bench))
     noise = dependence.examine(outside.posterior, outside.y, T_c)
     contradiction = testimony.contradiction(dataset, T_c)
     doubted = noise.found or contradiction is not None
