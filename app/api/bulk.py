@@ -127,7 +127,7 @@ async def _file(request: Request, order: ordering.Ordering, asked: ordering.File
 def _check_room(database: Database, announced: int) -> None:
     with database.read() as tx:
         quotas.check_room(tx, database.caller, announced)
-        quotas.left(tx, database.caller)
+        quotas.check_left(tx, database.caller)
 
 
 def _asked(kind: type[Any], value: Any, *, parameters: bool = False) -> Any:

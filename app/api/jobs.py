@@ -222,8 +222,9 @@ def retry(
     key: deps.Key = None,
 ) -> JobOut:
     who, origin = database.caller, tracing.origin()  # here: another request's thread may do the writing
-    with database.read() as tx:
-        ordering.check_retry(store, jobs.find(tx, job_id))
+    request = receipts.digest(f"POST /jobs/{job_id}/retry")
+    if posts.replayed(database, key, request) is None:
+        ordering.check_retry(database, store, job_id)
 
     def make(tx: Connection) -> posts.Made:
         with db.mapped(tx, database.caller) as session:
@@ -233,7 +234,7 @@ def retry(
             quotas.take_predictions(tx, who, (job.task == "predict" and job.config["rows"]) or 0)
         return posts.Made(job.id, 202 if new else 200)
 
-    made = posts.once(database, key, receipts.digest(f"POST /jobs/{job_id}/retry"), make)
+    made = posts.once(database, key, request, make)
     response.status_code = made.status
     response.headers["Location"] = f"/jobs/{made.resource}"
     return _show(database, made.resource)

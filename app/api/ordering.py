@@ -12,7 +12,7 @@ from app.core.db import Database
 from app.core.incoming import Uploaded
 from app.core.settings import Settings
 from app.core.storage import Store
-from app.core.tables import Dataset, Job, Model
+from app.core.tables import Dataset, Model
 from app.intake.options import Format
 from c2s import cards
 from c2s import errors as library
@@ -90,9 +90,11 @@ class Ordering:
         if (before := posts.replayed(self.database, self.key, request)) is not None:
             return before
         with self.database.read() as tx:
-            most = quotas.left(tx, self.database.caller)
-        job_id = ids.new("job")
-        config = _config(asked, model, source=job_id, most_rows=most, format=asked.format or "auto")
+            quotas.check_left(tx, self.database.caller)
+        job_id, limit = ids.new("job"), jobs.daily(self.database.caller)
+        config = _config(
+            asked, model, source=job_id, predictions_per_day=limit, format=asked.format or "auto"
+        )
         about = {"bytes": uploaded.bytes, "sha256": uploaded.sha256}
         try:
             self.store.keep_source(job_id, uploaded)
@@ -149,10 +151,15 @@ def check_fit(dataset: Dataset, card: dict[str, Any]) -> None:
             raise errors.Invalid(detail, code="model_mismatch", errors=[fault])
 
 
-def check_retry(store: Store, job: Job) -> None:
-    """Refuse to retry predictions whose file is gone."""
-    source = job.config.get("source") if job.task == "predict" else None
-    if source is not None and store.size(store.key(store.source(source).parent)) == 0:
+def check_retry(database: Database, store: Store, job_id: str) -> None:
+    """Refuse to retry predictions whose file is gone, or where none may be predicted today; not what was retried."""
+    with database.read() as tx:
+        job = jobs.find(tx, job_id)
+        source = job.config.get("source") if job.task == "predict" else None
+        if source is None or not jobs.retriable(job) or jobs.retried(tx, job) is not None:
+            return
+        quotas.check_left(tx, database.caller)
+    if store.size(store.key(store.source(source).parent)) == 0:
         raise errors.Conflict(f"the file of job {job.id} was deleted", code="dataset_deleted")
 
 
@@ -161,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 
 def _config(asked: Wished, model: Model, **more: Any) -> dict[str, Any]:
-    known = {"rows": None, "most_rows": None, "source": None, "format": "auto"}
+    known = {"rows": None, "predictions_per_day": None, "source": None, "format": "auto"}
     chosen = {"model_id": model.id, "outputs": asked.outputs or OUTPUTS, "top_k": asked.top_k}
     return chosen | known | more
 
