@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from app.api import answers, questions, strict
+from app.api import admission, answers, questions, strict
 from app.core import errors
 from app.inference import Loaded
 from c2s import data, runtime
@@ -42,7 +42,11 @@ async def _answers(
     request: Request, model: Loaded, wish: answers.Wish, compute: Compute
 ) -> AsyncIterator[bytes]:
     number = 1  # as editors and every other answer count lines
+    door: admission.Admission = request.app.state.admission
     async for some in _batches(request):
+        if not await door.still(request):
+            yield _line(errors.Unauthorized("the key has ended"), number)
+            return
         yield await _some(request, model, wish, compute, some, number)
         number += len(some)
 

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import time
 
 import httpx
 import numpy as np
@@ -212,6 +213,25 @@ def test_the_first_answers_come_while_questions_are_still_sent(shared, published
         wire.sendall(b"d\r\n[1, 1, 1, 1]\n\r\n0\r\n\r\n")
         while b'"line":2' not in seen:
             seen += wire.recv(4096)
+
+
+def test_lines_are_no_longer_answered_once_the_key_is_revoked(shared, published):
+    model_id, _ = published("vectors")
+    key = shared.key("predict")
+
+    def questions():
+        yield b"[0, 0, 0, 0]\n"
+        time.sleep(1)  # until it was let in
+        assert shared.http.delete(f"/keys/{key['id']}").status_code == 204
+        yield b"[1, 1, 1, 1]\n"
+
+    with (
+        shared.client(key["secret"], **{"Content-Type": NDJSON}) as asker,
+        asker.stream("POST", "/predict", params={"model": model_id}, content=questions()) as answer,
+    ):
+        said = [json.loads(line) for line in answer.iter_lines()]
+    assert "class" in said[0]
+    assert said[-1]["error"]["code"] == "unauthorized"
 
 
 def test_empty_lines_count_and_ask_nothing(published, ask_lines):
