@@ -156,11 +156,7 @@ def read(model: Interface, given: Mapping[str, tensors.Tensor]) -> data.Inputs:
         return np.stack([questions.picture(model, blob) for blob in _texts(given["image"])])
     if given.keys() != names:
         raise errors.Invalid(f"the model takes {', '.join(sorted(names))[:300]}; /v2/models/... says more")
-    rows = {
-        len(one.values) if isinstance(one.values, list) else one.shape[0]
-        for one in given.values()
-        if one.shape
-    }
+    rows = {len(one.values) if isinstance(one.values, list) else one.shape[0] for one in given.values()}
     if len(rows) != 1 or not 1 <= min(rows) <= questions.MOST_ROWS:
         raise errors.Invalid(f"every input needs the same number of rows, 1 to {questions.MOST_ROWS}")
     if isinstance(model.spec, TableEncoding):
@@ -201,7 +197,7 @@ def _column(tensor: tensors.Tensor) -> list[Any]:
 
 def _wanted(head: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
     """The outputs by name: whether in binary, and how many classes if as a classification."""
-    everywhere = _parameters(head).get("binary_data_output") is True
+    everywhere = tensors.parameters(head).get("binary_data_output") is True
     given = head.get("outputs")
     if given is None:
         return dict.fromkeys(OUTPUTS[:2], (everywhere, 0))
@@ -209,17 +205,12 @@ def _wanted(head: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
         raise errors.Invalid("outputs must be a list of tensors")
     found = {}
     for one in given:
-        name, asked = one.get("name"), _parameters(one)
+        name, asked = one.get("name"), tensors.parameters(one)
         top = asked.get("classification", 0)
         if name not in OUTPUTS or type(top) is not int or top < 0 or (top and name == "label"):
             raise errors.Invalid(f"outputs are {', '.join(OUTPUTS)}, the first also as a classification")
         found[name] = asked.get("binary_data", everywhere) is True, top
     return found
-
-
-def _parameters(one: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = one.get("parameters")
-    return found if isinstance(found, dict) else {}
 
 
 def _output(
