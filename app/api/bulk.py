@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
-from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads
+from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads, wishes
 from app.core import audit, errors, jobs, models, quotas
 from app.core.db import Database
 from app.core.storage import PREDICTIONS, Store
@@ -106,7 +106,7 @@ async def create(
     if kind == strict.JSON or kind.endswith("+json"):
         asked = _asked(ordering.BatchIn, strict.parse(await request.body()))
         if request.query_params:
-            raise _unused(next(iter(request.query_params)))
+            raise wishes.unused(next(iter(request.query_params)))
         made = await anyio.to_thread.run_sync(order.of_dataset, asked)
     else:
         made = await _file(request, order, _asked(ordering.FileIn, wish, parameters=True))
@@ -116,6 +116,7 @@ async def create(
 
 async def _file(request: Request, order: ordering.Ordering, asked: ordering.FileIn) -> posts.Made:
     """Take the file in; what can be refused without it is refused first."""
+    wishes.Wish.of(asked.top_k, asked.outputs, said="parameter")
     model, _ = await anyio.to_thread.run_sync(order.model, asked.model)
     announced = int(request.headers.get("content-length", "0")[:20])
     await anyio.to_thread.run_sync(_check_room, order.database, announced)
@@ -135,11 +136,6 @@ def _asked(kind: type[Any], value: Any, *, parameters: bool = False) -> Any:
         return kind.model_validate(value)
     except ValidationError as exc:
         raise problems.refused(exc, value, "query" if parameters else problems.BODY) from exc
-
-
-def _unused(name: str) -> errors.Invalid:
-    fault = {"parameter": name[:100], "code": "extra_forbidden", "detail": "is for a file as the body"}
-    return errors.Invalid("with JSON all that is asked is in the body", errors=[fault])
 
 
 @router.get("/{job_id}", summary="Predictions and how far they are")

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from sqlalchemy import select
 
-from app.api import answers, deps, health, lookup, predictions, questions, scopes, strict, tensors
+from app.api import answers, deps, health, lookup, predictions, questions, scopes, strict, tensors, wishes
 from app.core import errors, ids
 from app.core.tables import Model
 from app.inference import Loaded
@@ -99,6 +99,8 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
     head, rest = tensors.split(raw, request.headers.get(tensors.HEAD))
     wanted = _wanted(head)
     rows = await predictions.beside(len(raw), request, read, model.interface, tensors.read(head, rest))
+    classes = len(model.interface.classes)
+    wishes.check(_numbers(len(rows), classes, wanted), len(rows), classes)
     probs = await predictions.compute(request, model, rows)
     answers.check_finite(probs)
     said = {one: _output(model.interface, probs, one, top) for one, (_, top) in wanted.items()}
@@ -211,6 +213,12 @@ def _wanted(head: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
             raise errors.Invalid(f"outputs are {', '.join(OUTPUTS)}, the first also as a classification")
         found[name] = asked.get("binary_data", everywhere) is True, top
     return found
+
+
+def _numbers(rows: int, classes: int, wanted: Mapping[str, tuple[bool, int]]) -> int:
+    """The probabilities in an answer; a classification has so many of them as it names classes."""
+    top = (wanted["probabilities"][1] or classes) if "probabilities" in wanted else 0
+    return wishes.numbers(rows, classes, top=top, noisy="noisy_probabilities" in wanted)
 
 
 def _output(

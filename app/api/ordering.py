@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from app.api import deps, posts, questions
+from app.api import deps, posts, questions, wishes
 from app.core import datasets, errors, ids, jobs, models, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.incoming import Uploaded
@@ -70,16 +70,14 @@ class Ordering:
         request = receipts.digest("POST /predictions", asked.model_dump_json())
         if (before := posts.replayed(self.database, self.key, request)) is not None:
             return before
+        wish = wishes.Wish.of(asked.top_k, asked.outputs)
         model, card = self.model(asked.model)
         with self.database.read() as tx:
             dataset = datasets.ready(tx, asked.dataset_id)
         check_fit(dataset, card)
         rows = dataset.rows or 0
-        numbers = rows * len(card["labels"]) * len(asked.outputs or OUTPUTS)
-        if asked.top_k is None and numbers > MOST_NUMBERS:
-            raise _wrong(
-                f"{rows} rows of {len(card['labels'])} classes are too many: ask for top_k", "/top_k"
-            )
+        classes = len(card["labels"])
+        wishes.check(wish.numbers(rows, classes), rows, classes, most=MOST_NUMBERS, where="/top_k")
         config = _config(asked, model, rows=rows)
         about = {"id": dataset.id, "name": dataset.name, "rows": rows, "sha256": dataset.sha256}
         return self._place(dataset, config, self._manifest(model, config, dataset=about), request)
@@ -171,7 +169,3 @@ def _config(asked: Wished, model: Model, **more: Any) -> dict[str, Any]:
     known = {"rows": None, "predictions_per_day": None, "source": None, "format": "auto"}
     chosen = {"model_id": model.id, "outputs": asked.outputs or OUTPUTS, "top_k": asked.top_k}
     return chosen | known | more
-
-
-def _wrong(detail: str, where: str) -> errors.Invalid:
-    return errors.Invalid(detail, errors=[{"pointer": where, "code": "invalid", "detail": detail}])

@@ -103,6 +103,8 @@ def test_models_of_texts_and_tables_take_no_arrays(published, send):
         {"model": ""},
         {"top_k": "0"},
         {"top_k": "a"},
+        {"top_k": "a", "outputs": "class"},
+        {"top_k": "1", "outputs": "class"},
         {"outputs": "logits"},
         {"outputs": ""},
         {"more": "1"},
