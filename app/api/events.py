@@ -10,12 +10,13 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import StreamingResponse
 
-from app.api import admission, deps, problems, strict
+from app.api import acceptance, admission, deps, problems, strict
 from app.core import errors, events, jobs
 from app.core.db import Database
 
 router = APIRouter(prefix="/jobs", route_class=strict.Strict, tags=["jobs"], responses=problems.documented())
 STREAM = "text/event-stream"
+FORMS = {kind: kind for kind in (strict.JSON, STREAM)}
 POLL_SECONDS, HEARTBEAT_SECONDS = 0.5, 15.0
 POLLERS = 4  # threads that look for all streams together, so that handlers keep theirs
 BATCH = 500
@@ -76,7 +77,7 @@ async def index(
     after: Annotated[int, Query(ge=0, le=LARGEST, description="the last number that is known")] = 0,
     last: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=LARGEST)] = None,
 ) -> Any:
-    streams = STREAM in request.headers.get("accept", "")
+    streams = acceptance.best(request.headers.get("accept", ""), FORMS) == STREAM
     after = after if last is None else last  # a browser that comes back repeats the address
     limiter: anyio.CapacityLimiter = request.app.state.pollers
 

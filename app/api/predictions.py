@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from app import batching, heads
-from app.api import answers, deps, lines, lookup, problems, questions, scopes, strict, wishes
+from app.api import acceptance, answers, deps, lines, lookup, problems, questions, scopes, strict, wishes
 from app.core import metrics, models
 from app.core.ledger import Ledger
 from app.inference import Inference, Loaded
@@ -24,6 +24,7 @@ from c2s.runtime import Probabilities
 
 IMAGES = ("image/png", "image/jpeg")
 NPY, NDJSON = "application/x-npy", "application/x-ndjson"
+FORMS = {kind: kind for kind in (strict.JSON, NPY)}
 PNG = b"\x89PNG\r\n\x1a\n"
 LONG = 64 * 1024  # bytes of a body that is read beside the event loop
 
@@ -130,7 +131,7 @@ async def predict(request: Request) -> Response:
         found, model = await lookup.model(scope, name)
         return lines.answer(request, model, wish, compute, {"X-Model": found.id})
     raw = await _body(request.receive)
-    labels = None
+    labels, as_array = None, _takes_array(heads.text(scope, b"accept"))
     if kind == NPY or kind in IMAGES:
         name, wish = asked_for.named
         found, model = await lookup.model(scope, name)
@@ -143,15 +144,28 @@ async def predict(request: Request) -> Response:
         wish = wishes.Wish.of(asked.top_k, asked.outputs)
         found, model = await lookup.model(scope, asked.model)
         if asked.labels is not None:
+            _check_tells(as_array)
             labels = questions.labels(model.interface, asked.labels, len(asked.inputs))
         wish.check(len(asked.inputs), len(model.interface.classes), audited=labels is not None)
         rows = await beside(len(raw), request, questions.rows, model.interface, asked.inputs)
     wish.check(len(rows), len(model.interface.classes), audited=labels is not None)
     probs = await compute(request, model, rows)
     answers.check_finite(probs)
-    if NPY in heads.text(scope, b"accept"):
+    if as_array:
         return Plain(answers.npy(model.interface, probs, wish), NPY, (b"x-model", found.id.encode()))
     return Plain(answers.json(found, model.interface, probs, wish, labels), strict.JSON)
+
+
+def _takes_array(accept: str) -> bool:
+    return NPY in accept.lower() and acceptance.best(accept, FORMS) == NPY
+
+
+def _check_tells(as_array: bool) -> None:
+    """Refuse labels where the answer has no place for what is said of them."""
+    if as_array:
+        raise questions.wrong(
+            "an array cannot say what labels are worth: take JSON", "/labels", code="invalid"
+        )
 
 
 async def compute(request: Request, model: Loaded, rows: data.Inputs) -> Probabilities:

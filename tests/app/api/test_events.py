@@ -86,6 +86,12 @@ def test_a_client_that_has_the_end_is_told_not_to_come_back(service, held):
     assert service.http.get(f"/jobs/{held.job_id}/events?after={last}").json()["data"] == []
 
 
+def test_a_stream_that_is_not_wanted_is_none(service, held):
+    for accept in ("application/json, text/event-stream;q=0", "text/event-stream;q=0.5, application/json"):
+        answer = service.http.get(f"/jobs/{held.job_id}/events", headers={"Accept": accept})
+        assert answer.headers["Content-Type"] == "application/json"
+
+
 def test_the_header_wins_over_the_address(service, held):
     epochs(service, held, 5)
     service.end(held, "diverged")

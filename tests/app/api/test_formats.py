@@ -119,6 +119,22 @@ def test_parameters_that_cannot_be_used_are_named(shared, published, query):
     assert answer.json()["errors"][0]["parameter"] == next(iter(query))
 
 
+def test_an_array_is_an_answer_only_to_who_wants_it_and_to_what_it_can_tell(shared, published):
+    model_id, _ = published("vectors")
+    body = {"model": model_id, "inputs": ROWS.tolist(), "outputs": ["probabilities"]}
+
+    def kind(accept):
+        return shared.http.post("/predict", json=body, headers={"Accept": accept}).headers["Content-Type"]
+
+    assert kind("application/x-npy;q=0, application/json") == "application/json"
+    assert kind("application/x-npy;q=0.1, application/json") == "application/json"
+    assert kind("Application/X-NPY") == NPY
+    labelled = shared.http.post(
+        "/predict", json=body | {"labels": ["0"] * len(ROWS)}, headers={"Accept": NPY}
+    )
+    assert (labelled.status_code, labelled.json()["errors"][0]["pointer"]) == (422, "/labels")
+
+
 def test_a_model_that_nobody_published_is_not_found_by_its_name(shared):
     told = {"params": {"model": "mdl_x"}, "headers": {"Content-Type": NPY}}
     assert shared.http.post("/predict", content=packed(ROWS), **told).status_code == 404
