@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
 from app.api import deps, ordering, plans, posts, problems, states, strict
-from app.core import audit, datasets, db, errors, ids, jobs, quotas, receipts, tracing
+from app.core import audit, datasets, db, errors, ids, jobs, models, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Dataset, Job, Model, State, Task
@@ -19,11 +20,23 @@ from c2s import config
 router = APIRouter(prefix="/jobs", route_class=strict.Strict, tags=["jobs"], responses=problems.documented())
 
 
+def _addressable(name: str | None) -> str | None:
+    if name is not None and not models.addressable(name):
+        raise PydanticCustomError(
+            "not_addressable", "reads as a model's id, or as name@version or name@alias"
+        )
+    return name
+
+
 class JobIn(config.TrainConfig):
     """A training; every field but `dataset_id` has a default."""
 
     dataset_id: Annotated[str, Field(pattern=ids.pattern("ds"))]
-    name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None
+    name: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$"),
+        AfterValidator(_addressable),
+    ] = None
     priority: Annotated[int, Field(ge=-100, le=100)] = 0  # larger first
 
     def training(self) -> config.TrainConfig:
@@ -65,8 +78,8 @@ def _out(job: Job, model_id: str | None) -> JobOut:
 
 def _outs(tx: Session, found: Sequence[Job]) -> list[JobOut]:
     chosen = select(Model.job_id, Model.id).where(Model.job_id.in_([job.id for job in found]))
-    models = {row.job_id: row.id for row in tx.execute(chosen)}
-    return [_out(job, models.get(job.id)) for job in found]
+    made = {row.job_id: row.id for row in tx.execute(chosen)}
+    return [_out(job, made.get(job.id)) for job in found]
 
 
 def _show(database: Database, job_id: str) -> JobOut:
