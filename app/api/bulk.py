@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
 from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads, wishes
-from app.core import audit, errors, jobs, models, quotas
+from app.core import audit, errors, jobs, models
 from app.core.db import Database
 from app.core.storage import PREDICTIONS, Store
 from app.core.tables import Job, State
@@ -117,18 +117,11 @@ async def create(
 async def _file(request: Request, order: ordering.Ordering, asked: ordering.FileIn) -> posts.Made:
     """Take the file in; what can be refused without it is refused first."""
     wishes.Wish.of(asked.top_k, asked.outputs, said="parameter")
-    model, _ = await anyio.to_thread.run_sync(order.model, asked.model)
     announced = int(request.headers.get("content-length", "0")[:20])
-    await anyio.to_thread.run_sync(_check_room, order.database, announced)
+    await anyio.to_thread.run_sync(order.check_file, asked, announced)
     with order.store.upload(limit=order.settings.max_upload_bytes) as upload:
         uploaded = await uploads.receive(request, upload)
-        return await anyio.to_thread.run_sync(order.of_file, asked, model, uploaded)
-
-
-def _check_room(database: Database, announced: int) -> None:
-    with database.read() as tx:
-        quotas.check_room(tx, database.caller, announced)
-        quotas.check_left(tx, database.caller)
+        return await anyio.to_thread.run_sync(order.of_file, asked, uploaded)
 
 
 def _asked(kind: type[Any], value: Any, *, parameters: bool = False) -> Any:

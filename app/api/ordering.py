@@ -82,13 +82,24 @@ class Ordering:
         about = {"id": dataset.id, "name": dataset.name, "rows": rows, "sha256": dataset.sha256}
         return self._place(dataset, config, self._manifest(model, config, dataset=about), request)
 
-    def of_file(self, asked: FileIn, model: Model, uploaded: Uploaded) -> posts.Made:
+    def check_file(self, asked: FileIn, announced: int) -> None:
+        """Refuse what can be refused before the file is sent; with a key that is known only the file will tell."""
+        caller = self.database.caller
+        with self.database.read() as tx:
+            if self.key is not None and receipts.known(tx, deps.project_of(self.database), self.key):
+                return
+            quotas.check_room(tx, caller, announced)
+            quotas.check_left(tx, caller)
+        self.model(asked.model)
+
+    def of_file(self, asked: FileIn, uploaded: Uploaded) -> posts.Made:
         """A job over a file that has arrived; its rows are counted when they are predicted."""
         request = receipts.digest("POST /predictions", asked.model_dump_json(), uploaded.sha256)
         if (before := posts.replayed(self.database, self.key, request)) is not None:
             return before
         with self.database.read() as tx:
             quotas.check_left(tx, self.database.caller)
+        model, _ = self.model(asked.model)
         job_id, limit = ids.new("job"), jobs.daily(self.database.caller)
         config = _config(
             asked, model, source=job_id, predictions_per_day=limit, format=asked.format or "auto"

@@ -1,6 +1,7 @@
 """Predictions for many rows over HTTP: made once, watched, read in three forms, deleted; nobody else's to see."""
 
 import csv
+import functools
 import io
 import json
 import time
@@ -294,9 +295,10 @@ def test_files_posted_together_do_not_pass_the_quota(service, trained):
     model = service.http.get(f"/jobs/{job}").json()["model_id"]
     (project,) = [one["id"] for one in service.http.get("/projects").json()["data"]]
     service.http.patch(f"/projects/{project}", json={"quotas": {"predictions_per_day": 10}})
-    body = "a,b,c\n" + "1,2,x\n" * 10
+    body, key = "a,b,c\n" + "1,2,x\n" * 10, {"Idempotency-Key": "first"}
     with service.client(service.key("predict", "read", "write")["secret"]) as other:
-        made = [other.post("/predictions", params={"model": model}, content=body) for _ in range(3)]
+        send = functools.partial(other.post, "/predictions", params={"model": model}, content=body)
+        made = [send(headers=key), send(), send()]
         assert [answer.status_code for answer in made] == [202] * 3
         dropped = made[2].json()["id"]
         other.post(f"/jobs/{dropped}/cancel")
@@ -308,6 +310,9 @@ def test_files_posted_together_do_not_pass_the_quota(service, trained):
         assert "predictions_per_day" in shown[1]["error"]["message"]
         retry = other.post(f"/jobs/{dropped}/retry")
         assert (retry.status_code, retry.json()["code"]) == (429, "quota_exceeded")
+        assert send().status_code == 429
+        replay = send(headers=key)  # of what was made before the quota was used up
+        assert (replay.status_code, replay.json()["id"]) == (202, made[0].json()["id"])
     assert service.http.get(f"/projects/{project}").json()["usage"]["predictions_today"] == 10
 
 
