@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
 from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads, wishes
-from app.core import audit, errors, jobs, models
+from app.core import audit, damage, errors, jobs, models
 from app.core.db import Database
 from app.core.storage import PREDICTIONS, Store
 from app.core.tables import Job, State
@@ -169,10 +169,8 @@ def results(
 
 
 def _open(store: Store, job: Job, form: downloads.Form) -> Any:
-    try:
+    with damage.told(f"the results of job {job.id}"):
         return downloads.stream(store.open_result((job.result or {})["folder"]) / PREDICTIONS, form)
-    except FileNotFoundError as exc:
-        raise errors.Damaged(f"the results of job {job.id} are gone from the store") from exc
 
 
 @router.delete(

@@ -15,7 +15,6 @@ from app.core.storage import Store
 from app.core.tables import Dataset, Model
 from app.intake.options import Format
 from c2s import cards
-from c2s import errors as library
 
 MOST_NUMBERS = 10**9  # probabilities in one result
 OUTPUTS: list[questions.Output] = ["class", "probabilities"]
@@ -56,10 +55,7 @@ class Ordering:
         """The caller's model of an id or a name, and its card; one without a graph cannot be asked."""
         with self.database.read() as tx:
             found = models.resolve(tx, name)
-        try:
-            card = cards.load(self.store.open_model(found.folder))
-        except library.InvalidModel as exc:
-            raise errors.Unavailable(str(exc), code="model_damaged", retry_after=300) from exc
+        card = cards.load(self.store.open_model(found.folder))
         if "graph" not in card:
             detail = f"model {found.id} was published without a graph"
             raise errors.Conflict(detail, code="model_not_exported")
