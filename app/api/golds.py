@@ -104,7 +104,11 @@ def show(
     return deps.unchanging(found.model_dump_json().encode(), known)
 
 
-@router.post("/{job_id}/gold", summary="The classifier's accuracy by true labels of these rows")
+@router.post(
+    "/{job_id}/gold",
+    summary="The classifier's accuracy by true labels of these rows",
+    responses=problems.documented(400),
+)
 def count(job_id: deps.JobId, body: GoldIn, database: deps.Db, store: deps.Files) -> Accuracy:
     asked = Asking.of(database, store, job_id)
     known, design = asked.names.places, asked.design

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 from sqlalchemy import select
 
 from app.api import deps, problems, strict
@@ -34,7 +35,13 @@ class Said(deps.Out):
 class Issue(deps.Out):
     """A label that is likely wrong, and the one that the row likely has."""
 
-    rank: int  # from 0, the most suspicious first
+    rank: Annotated[
+        int,
+        Field(
+            description="its place among all rows of the job, from 0, the most suspicious first: pages of a filtered"
+            " list have gaps; the last one of a page is the list's cursor"
+        ),
+    ]
     row: int  # from 0, in the order of the dataset
     id: str  # of the row, as the dataset has it
     given: str
