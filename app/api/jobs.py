@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
-from app.api import deps, ordering, plans, posts, problems, states, strict
+from app.api import deps, ordering, plans, posts, problems, scopes, states, strict
 from app.core import audit, datasets, db, errors, ids, jobs, models, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.settings import Settings
@@ -206,7 +206,8 @@ def show(job_id: deps.JobId, database: deps.Db) -> JobOut:
 )
 def cancel(job_id: deps.JobId, response: Response, database: deps.Db, spare: deps.Spare) -> JobOut:
     def ask(tx: Session) -> Job:
-        jobs.find(tx, job_id)  # the reading of a file is nobody's to cancel
+        known = jobs.find(tx, job_id)  # the reading of a file is nobody's to cancel
+        scopes.check_job(database.caller, known.task, "write")
         audit.note(tx, database.caller, "job.cancel", job_id)
         return jobs.request_cancel(tx, job_id)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from app.api import deps, posts, questions, wishes
+from app.api import deps, posts, questions, scopes, wishes
 from app.core import datasets, errors, ids, jobs, models, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.incoming import Uploaded
@@ -157,9 +157,10 @@ def check_fit(dataset: Dataset, card: dict[str, Any]) -> None:
 
 
 def check_retry(database: Database, store: Store, job_id: str) -> None:
-    """Refuse to retry predictions whose file is gone, or where none may be predicted today; not what was retried."""
+    """Refuse a key without the scope, and predictions whose file is gone or that the quota forbids today."""
     with database.read() as tx:
         job = jobs.find(tx, job_id)
+        scopes.check_job(database.caller, job.task)
         source = job.config.get("source") if job.task == "predict" else None
         if source is None or not jobs.retriable(job) or jobs.retried(tx, job) is not None:
             return
