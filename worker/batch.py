@@ -44,18 +44,23 @@ def request(
         "format": asked["format"],
         "outputs": asked["outputs"],
         "top_k": asked["top_k"],
-        "most_rows": most,
+        "most_rows": MOST_ROWS if most is None else most,
+        "over": None if most is None else str(_over(claim)),
         "threads": int(claim.manifest.get("threads", told.threads)),
         "memory_bytes": told.intake_memory_bytes,
         "seconds": told.intake_seconds,
     }
 
 
-def _left(tx: Session, claim: claims.Claim) -> int:
-    """The rows that a file may have as the attempt starts; those of a dataset are counted already."""
+def _over(claim: claims.Claim) -> quotas.Exceeded:
+    return quotas.exceeded("predictions_per_day", claim.config["predictions_per_day"])
+
+
+def _left(tx: Session, claim: claims.Claim) -> int | None:
+    """The rows that a file may have as the attempt starts; None: no quota, or rows of a dataset, counted already."""
     job, limit = tx.get(Job, claim.job_id), claim.config.get("predictions_per_day")
     if job is None or limit is None or claim.config["source"] is None:
-        return MOST_ROWS
+        return None
     return min(MOST_ROWS, quotas.left(tx, job.project_id, limit))
 
 

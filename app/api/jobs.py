@@ -6,26 +6,17 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
-from app.api import deps, ordering, plans, posts, problems, scopes, states, strict
-from app.core import audit, datasets, db, errors, ids, jobs, models, quotas, receipts, tracing
+from app.api import deps, ordering, plans, posts, problems, rules, scopes, states, strict
+from app.core import audit, datasets, db, errors, ids, jobs, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Dataset, Job, Model, State, Task
 from c2s import config
 
 router = APIRouter(prefix="/jobs", route_class=strict.Strict, tags=["jobs"], responses=problems.documented())
-
-
-def _addressable(name: str | None) -> str | None:
-    if name is not None and not models.addressable(name):
-        raise PydanticCustomError(
-            "not_addressable", "reads as a model's id, or as name@version or name@alias"
-        )
-    return name
 
 
 class JobIn(config.TrainConfig):
@@ -35,7 +26,7 @@ class JobIn(config.TrainConfig):
     name: Annotated[
         str | None,
         Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$"),
-        AfterValidator(_addressable),
+        AfterValidator(rules.addressable),
     ] = None
     priority: Annotated[int, Field(ge=-100, le=100)] = 0  # larger first
 

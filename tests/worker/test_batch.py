@@ -215,7 +215,7 @@ def test_a_predictor_that_keeps_dying_is_given_up(home, place):
 
 @pytest.mark.parametrize(
     ("body", "why"),
-    [("a,c\n1,x\n", "needs a column 'b'"), ("", "empty"), ("a,b,c\n" + "1,2,x\n" * 30, "at most 20 rows")],
+    [("a,c\n1,x\n", "needs a column 'b'"), ("", "empty")],
 )
 def test_a_file_that_cannot_be_used_fails_the_job_with_a_reason(home, place, body, why):
     job_id = place(body, predictions_per_day=20)
@@ -228,6 +228,15 @@ def test_a_file_that_cannot_be_used_fails_the_job_with_a_reason(home, place, bod
     )  # no trace: it is no fault of ours
     assert "invalid_dataset" in said
     assert not any("Traceback" in line or line.startswith("  File") for line in job.error["log"])
+
+
+def test_a_file_of_more_rows_than_the_day_has_left_fails_before_any_is_predicted(home, place):
+    job_id = place(table(30), predictions_per_day=20)
+    job = home.do()
+    assert (job.state, job.error["code"], job.error["phase"]) == ("failed", "quota_exceeded", "reading")
+    assert "the limit is 20" in job.error["message"]
+    assert "at most 20 rows can be predicted now" in job.error["message"]
+    assert home.store.source(job_id).exists()
 
 
 def test_files_together_do_not_pass_the_quota_of_a_day(home, place, monkeypatch):

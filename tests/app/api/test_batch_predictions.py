@@ -282,7 +282,7 @@ def test_rows_count_against_the_quota_of_predictions(service, trained):
         work(service)
         work(service)
         lost = other.get(f"/predictions/{made}").json()
-        assert (lost["state"], lost["error"]["code"]) == ("failed", "invalid_dataset")
+        assert (lost["state"], lost["error"]["code"]) == ("failed", "quota_exceeded")
         assert "at most 10 rows" in lost["error"]["message"]
         assert other.get(f"/predictions/{fine}").json()["state"] == "succeeded"
         full = other.post("/predictions", params={"model": model}, content=TABLE)
