@@ -72,6 +72,10 @@ def header(scope: Scope, name: bytes) -> bytes:
     return heads.of(scope).get(name, b"")
 
 
+def _media_type(scope: Scope) -> bytes:
+    return header(scope, b"content-type").split(b";")[0].strip().lower()
+
+
 def request_id_of(scope: Scope) -> str:
     """Takes over the caller's id if it is harmless in a header and a log, else makes one."""
     given = header(scope, b"x-request-id").decode("latin-1")
@@ -139,7 +143,7 @@ class Limits:
         """
         path: str = scope["path"]
         predicts = path == "/predict"
-        if (predicts and header(scope, b"content-type").startswith(NDJSON)) or _is_upload(scope):
+        if (predicts and _media_type(scope) == NDJSON) or _is_upload(scope):
             return self.upload_bytes, False
         if (predicts and scope["method"] == "POST") or (speaks_oip(path) and path.endswith("/infer")):
             return self.predict_bytes, True
@@ -155,7 +159,7 @@ def _is_upload(scope: Scope) -> bool:
     """A dataset, or rows to predict as a file; JSON at the same address only names a dataset."""
     if scope["method"] != "POST" or scope["path"] != "/predictions":
         return bool(scope["method"] == "POST" and scope["path"] == "/datasets")
-    kind = header(scope, b"content-type").split(b";")[0].strip().lower()
+    kind = _media_type(scope)
     return not (kind == b"application/json" or kind.endswith(b"+json"))
 
 
@@ -174,7 +178,7 @@ class Exchange:
         self.extra: list[tuple[bytes, bytes]] = []  # headers that the layers inside add to the answer
 
     async def run(self, app: ASGIApp) -> None:
-        media_type = header(self.scope, b"content-type").split(b";")[0].strip().lower()
+        media_type = _media_type(self.scope)
         declared = header(self.scope, b"content-length")
         if media_type in FORMS:
             await self.refuse_form(media_type.decode("ascii"))

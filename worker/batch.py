@@ -22,6 +22,7 @@ def request(
     claim, asked = hold.claim, hold.claim.config
     with database.read() as tx:
         model = tx.get(Model, asked["model_id"])
+        most = _left(tx, claim)
     if model is None:
         raise InvalidModel(f"model {asked['model_id']} was deleted")
     folder = model.folder
@@ -43,15 +44,36 @@ def request(
         "format": asked["format"],
         "outputs": asked["outputs"],
         "top_k": asked["top_k"],
-        "most_rows": asked["most_rows"] or MOST_ROWS,
+        "most_rows": MOST_ROWS if most is None else most,
+        "over": None if most is None else str(_over(claim)),
         "threads": int(claim.manifest.get("threads", told.threads)),
         "memory_bytes": told.intake_memory_bytes,
         "seconds": told.intake_seconds,
     }
 
 
+def _over(claim: claims.Claim) -> quotas.Exceeded:
+    return quotas.exceeded("predictions_per_day", claim.config["predictions_per_day"])
+
+
+def _left(tx: Session, claim: claims.Claim) -> int | None:
+    """The rows that a file may have as the attempt starts; None: no quota, or rows of a dataset, counted already."""
+    job, limit = tx.get(Job, claim.job_id), claim.config.get("predictions_per_day")
+    if job is None or limit is None or claim.config["source"] is None:
+        return None
+    return min(MOST_ROWS, quotas.left(tx, job.project_id, limit))
+
+
 def publish(store: storage.Store, hold: holding.Hold, done: messages.Predicted, *, crash_limit: int) -> None:
     """Verify the file, publish it in one write, and clear away what led to it."""
+    try:
+        _publish(store, hold, done, crash_limit=crash_limit)
+    except quotas.Exceeded as exc:  # others were faster; the file stays for a retry
+        why = jobs.error("quota_exceeded", str(exc), phase="packaging")
+        hold.settle(lambda tx: claims.fail(tx, hold.claim, why))
+
+
+def _publish(store: storage.Store, hold: holding.Hold, done: messages.Predicted, *, crash_limit: int) -> None:
     claim = hold.claim
     path = store.attempt(claim.job_id, claim.fence) / "run" / "result" / storage.PREDICTIONS
     if saving.meanwhile(hold, lambda: folders.digest(path)) != done.sha256:
@@ -64,7 +86,7 @@ def publish(store: storage.Store, hold: holding.Hold, done: messages.Predicted, 
     def write(tx: Session) -> None:
         job = tx.get(Job, claim.job_id)
         if source is not None and job is not None:  # rows of a dataset were counted when the job was made
-            quotas.add(tx, job.project_id, "predictions", done.rows)
+            quotas.take_rows(tx, job.project_id, done.rows, claim.config.get("predictions_per_day"))
         claims.succeed(tx, claim, done.model_dump(exclude={"type"}) | {"folder": key})
 
     hold.settle(write)

@@ -56,6 +56,8 @@ def classify(exc: BaseException) -> jobs.Code:
         return "invalid_dataset"
     if isinstance(exc, errors.InvalidModel) or getattr(exc, "code", None) == "model_damaged":
         return "invalid_model"
+    if getattr(exc, "code", None) == "quota_exceeded":
+        return "quota_exceeded"
     if isinstance(exc, errors.Diverged):
         return "diverged"
     if isinstance(exc, errors.NotLearnable):

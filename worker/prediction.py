@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from app.core.errors import TooMany
 from app.core.storage import PREDICTIONS
 from app.intake import options, reading, refusal
 from c2s import errors, folders, runtime
@@ -109,6 +110,10 @@ def _source(asked: dict[str, Any], folder: Path, model: runtime.Runtime, teller:
         try:
             reading.encode(Path(asked["source"]), rows, Path(asked["model"]) / "card.json", told, limits)
         except refusal.Refused as exc:
+            if asked["over"] and exc.reasons[0]["code"] == "too_many_rows":  # for today
+                raise TooMany(
+                    f"{asked['over']}, and {exc.reasons[0]['detail']}", code="quota_exceeded"
+                ) from exc
             raise errors.InvalidDataset(f"the file cannot be used: {exc}") from exc
     return sources.Uploaded(rows)
 

@@ -5,7 +5,7 @@ from typing import Any
 import structlog
 from sqlalchemy.orm import Session
 
-from app.core import claims, ids, jobs, storage
+from app.core import claims, ids, jobs, models, storage
 from app.core.tables import Model
 from c2s import cards, errors
 from worker import holding, saving
@@ -31,7 +31,7 @@ def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> No
         model = Model(
             id=name,
             job_id=claim.job_id,
-            name=claim.name or claim.manifest.get("dataset", {}).get("name") or claim.job_id,
+            name=called(claim),
             folder=key,
             sha256=card["sha256"],
             card=summary(card),
@@ -42,6 +42,12 @@ def publish(store: storage.Store, hold: holding.Hold, *, crash_limit: int) -> No
     hold.settle(write)
     log.info("published", model_id=name)
     store.prune_job(claim.job_id, keep=claim.fence)
+
+
+def called(claim: claims.Claim) -> str:
+    """The name that the model is published under: the job's, else the dataset's, if it can be asked by it."""
+    known = (claim.name, claim.manifest.get("dataset", {}).get("name"))
+    return next((name for name in known if name and models.addressable(name)), claim.job_id)
 
 
 def summary(card: dict[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,10 @@ def _give_up(site: Site, hold: holding.Hold, exc: Exception) -> None:
     else:
         log.error("supervisor_failed", code=code, exc_info=exc)
     why = jobs.error(code, message, phase="loading")
-    again, limit = not isinstance(exc, errors.StoreFull | C2SError), site.settings.crash_limit
+    again, limit = (
+        not isinstance(exc, errors.StoreFull | errors.TooMany | C2SError),
+        site.settings.crash_limit,
+    )
     try:
         if isinstance(exc, saving.StoreAway):
             hold.settle(lambda tx: claims.release(tx, hold.claim, reason=message))

@@ -9,6 +9,7 @@ import urllib.parse
 
 import anyio
 import anyio.to_thread
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import HTTPConnection
 
 from app import heads
@@ -43,6 +44,16 @@ class Admission:
             ledger: Ledger = connection.app.state.ledger
             ledger.used(caller.key_id)
         return caller, standing
+
+    async def still(self, connection: HTTPConnection) -> bool:
+        """Whether a request would be let in now: what an answer that goes on for hours asks again and again."""
+        try:
+            await self._caller(connection)
+        except errors.Unauthorized:
+            return False
+        except SQLAlchemyError:  # who was let in stays while nobody can be asked
+            return True
+        return True
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
         scheme, _, secret = heads.text(connection.scope, b"authorization").partition(" ")

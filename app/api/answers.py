@@ -3,41 +3,17 @@
 import functools
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from app.api import questions
+from app.api import questions, wishes
 from app.api.lookup import Found
 from app.core import errors
 from c2s.interface import Interface, Probabilities
 from c2s.judging import verdicts
-
-MOST_NUMBERS = 1_000_000  # probabilities in one answer
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What an answer is to hold."""
-
-    top_k: int | None = None
-    outputs: tuple[str, ...] = ("class", "probabilities")
-
-    @classmethod
-    def of(cls, top_k: int | None, outputs: Sequence[str] | None) -> "Wish":
-        """The wish of a question."""
-        return cls(top_k, tuple(outputs) if outputs else cls.outputs)
-
-    def check(self, rows: int, classes: int) -> None:
-        """Refuse answers that are out of all proportion."""
-        numbers = rows * (min(self.top_k or classes, classes)) * len(self.outputs)
-        if numbers > MOST_NUMBERS and (self.top_k is None or "noisy_probabilities" in self.outputs):
-            detail = f"{rows} rows of {classes} classes are too many at once: ask for top_k"
-            raise questions.wrong(detail, "/inputs")
 
 
 def check_finite(probs: Probabilities) -> None:
@@ -52,7 +28,7 @@ def json(
     found: Found,
     model: Interface,
     probs: Probabilities,
-    wish: Wish,
+    wish: wishes.Wish,
     given: npt.NDArray[np.int64] | None = None,
 ) -> bytes:
     """The whole answer."""
@@ -69,7 +45,7 @@ def _head(model_id: str, name: str, version: int, classes: tuple[str, ...]) -> b
 
 
 def predictions(
-    model: Interface, probs: Probabilities, wish: Wish, given: npt.NDArray[np.int64] | None = None
+    model: Interface, probs: Probabilities, wish: wishes.Wish, given: npt.NDArray[np.int64] | None = None
 ) -> list[dict[str, Any]]:
     """One object a row."""
     classes, rows = model.classes, probs.tolist()  # plain: orjson takes three times as long for arrays
@@ -110,7 +86,7 @@ def _audits(model: Interface, probs: Probabilities, given: npt.NDArray[np.int64]
     ]
 
 
-def npy(model: Interface, probs: Probabilities, wish: Wish) -> bytes:
+def npy(model: Interface, probs: Probabilities, wish: wishes.Wish) -> bytes:
     """One array (n, c): the probabilities, or those of noisy labels."""
     chosen = [name for name in wish.outputs if name != "class"]
     if wish.top_k is not None or len(chosen) != 1:

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 from starlette.responses import StreamingResponse
 
-from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads
-from app.core import audit, errors, jobs, models, quotas
+from app.api import deps, downloads, ordering, posts, problems, states, strict, uploads, wishes
+from app.core import audit, damage, errors, jobs, models
 from app.core.db import Database
 from app.core.storage import PREDICTIONS, Store
 from app.core.tables import Job, State
@@ -106,7 +106,7 @@ async def create(
     if kind == strict.JSON or kind.endswith("+json"):
         asked = _asked(ordering.BatchIn, strict.parse(await request.body()))
         if request.query_params:
-            raise _unused(next(iter(request.query_params)))
+            raise wishes.unused(next(iter(request.query_params)))
         made = await anyio.to_thread.run_sync(order.of_dataset, asked)
     else:
         made = await _file(request, order, _asked(ordering.FileIn, wish, parameters=True))
@@ -116,18 +116,12 @@ async def create(
 
 async def _file(request: Request, order: ordering.Ordering, asked: ordering.FileIn) -> posts.Made:
     """Take the file in; what can be refused without it is refused first."""
-    model, _ = await anyio.to_thread.run_sync(order.model, asked.model)
+    wishes.Wish.of(asked.top_k, asked.outputs, said="parameter")
     announced = int(request.headers.get("content-length", "0")[:20])
-    await anyio.to_thread.run_sync(_check_room, order.database, announced)
+    await anyio.to_thread.run_sync(order.check_file, asked, announced)
     with order.store.upload(limit=order.settings.max_upload_bytes) as upload:
         uploaded = await uploads.receive(request, upload)
-        return await anyio.to_thread.run_sync(order.of_file, asked, model, uploaded)
-
-
-def _check_room(database: Database, announced: int) -> None:
-    with database.read() as tx:
-        quotas.check_room(tx, database.caller, announced)
-        quotas.left(tx, database.caller)
+        return await anyio.to_thread.run_sync(order.of_file, asked, uploaded)
 
 
 def _asked(kind: type[Any], value: Any, *, parameters: bool = False) -> Any:
@@ -135,11 +129,6 @@ def _asked(kind: type[Any], value: Any, *, parameters: bool = False) -> Any:
         return kind.model_validate(value)
     except ValidationError as exc:
         raise problems.refused(exc, value, "query" if parameters else problems.BODY) from exc
-
-
-def _unused(name: str) -> errors.Invalid:
-    fault = {"parameter": name[:100], "code": "extra_forbidden", "detail": "is for a file as the body"}
-    return errors.Invalid("with JSON all that is asked is in the body", errors=[fault])
 
 
 @router.get("/{job_id}", summary="Predictions and how far they are")
@@ -180,10 +169,8 @@ def results(
 
 
 def _open(store: Store, job: Job, form: downloads.Form) -> Any:
-    try:
+    with damage.told(f"the results of job {job.id}"):
         return downloads.stream(store.open_result((job.result or {})["folder"]) / PREDICTIONS, form)
-    except FileNotFoundError as exc:
-        raise errors.Damaged(f"the results of job {job.id} are gone from the store") from exc
 
 
 @router.delete(

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from app.api import datasets, deps, downloads, issues, offspring, posts, problems, strict
-from app.core import decisions, receipts
+from app.core import damage, decisions, receipts
 from c2s.judging import issues as judging
 from c2s.judging import reviews
 
@@ -65,7 +65,9 @@ def corrected(
     if deps.has(known, tag):
         return Response(status_code=304, headers=headers)
     headers["Content-Disposition"] = f'attachment; filename="{job_id}-corrected.{form}"'
-    tables = _tables(reviews.Reviews(path), thresholds, decided, decision)
+    with damage.told("the judged labels"):
+        judged = reviews.Reviews(path)
+    tables = _tables(judged, thresholds, decided, decision)
     return StreamingResponse(
         downloads.tables(tables, form), media_type=downloads.TYPES[form], headers=headers
     )

@@ -86,7 +86,7 @@ def decide(
     job_id: deps.JobId, body: DecisionsIn, *, database: deps.Db, store: deps.Files, key: deps.Key = None
 ) -> Recorded:
     """A later decision on a row takes the place of the earlier one; `undecided` takes it back."""
-    with reviews.Reviews(issues.labels_of(database, store, job_id)) as found:
+    with issues.judged(issues.labels_of(database, store, job_id)) as found:
         choices = _choices(found, body)
     caller, project = database.caller, deps.project_of(database)
     withdrawn = sum(choice.decision is None for choice in choices)
@@ -160,7 +160,7 @@ def index(
     ] = None,
 ) -> Decisions:
     path = issues.labels_of(database, store, job_id)
-    with database.read() as tx, reviews.Reviews(path) as found:
+    with database.read() as tx, issues.judged(path) as found:
         made = decisions.page(tx, job_id, after=-1 if after is None else int(after), limit=limit + 1)
         shown = made[:limit]
         rows = found.issues(np.array([one.row for one in shown], dtype=np.intp))

@@ -96,13 +96,14 @@ Known = Annotated[
 ]
 AFTER, RANK = r"^[a-z0-9_]{1,40}$", r"^[0-9]{1,9}$"  # cursors: ids, and ranks of issues
 NO_CURSOR = "is not a next_cursor of this list"
+LATEST = 253402300799.0  # the last second of the year 9999: no time after it can be written
 
 
 def rfc3339(seconds: object) -> object:
     """Seconds since 1970 as a time in UTC."""
     if not isinstance(seconds, int | float):
         return seconds
-    time = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    time = datetime.datetime.fromtimestamp(min(seconds, LATEST), datetime.UTC)
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

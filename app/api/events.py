@@ -1,6 +1,6 @@
 """What happens to a job, as pages or as a stream (server-sent events); one sequence without gaps."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -10,12 +10,13 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import StreamingResponse
 
-from app.api import deps, problems, strict
-from app.core import events, jobs
+from app.api import acceptance, admission, deps, problems, strict
+from app.core import errors, events, jobs
 from app.core.db import Database
 
 router = APIRouter(prefix="/jobs", route_class=strict.Strict, tags=["jobs"], responses=problems.documented())
 STREAM = "text/event-stream"
+FORMS = {kind: kind for kind in (strict.JSON, STREAM)}
 POLL_SECONDS, HEARTBEAT_SECONDS = 0.5, 15.0
 POLLERS = 4  # threads that look for all streams together, so that handlers keep theirs
 BATCH = 500
@@ -76,12 +77,13 @@ async def index(
     after: Annotated[int, Query(ge=0, le=LARGEST, description="the last number that is known")] = 0,
     last: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=LARGEST)] = None,
 ) -> Any:
-    streams = STREAM in request.headers.get("accept", "")
+    streams = acceptance.best(request.headers.get("accept", ""), FORMS) == STREAM
     after = after if last is None else last  # a browser that comes back repeats the address
     limiter: anyio.CapacityLimiter = request.app.state.pollers
 
-    def leaving() -> bool:
-        return bool(getattr(request.app.state, "leaving", False))
+    async def listening() -> bool:
+        door: admission.Admission = request.app.state.admission
+        return not getattr(request.app.state, "leaving", False) and await door.still(request)
 
     async def look(after: int) -> News:
         size = BATCH if streams else limit + 1
@@ -94,22 +96,27 @@ async def index(
     if news.over and not news.events:
         return Response(status_code=204)  # tells a browser not to come back
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(look, news, after, leaving), media_type=STREAM, headers=headers)
+    return StreamingResponse(_stream(look, news, after, listening), media_type=STREAM, headers=headers)
 
 
 class Look(Protocol):
     async def __call__(self, after: int) -> News: ...
 
 
-async def _stream(look: Look, news: News, after: int, leaving: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """Events as they come; a comment now and then keeps the connection open."""
+async def _stream(
+    look: Look, news: News, after: int, listening: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """Events as they come; a comment now and then keeps the connection open.
+
+    A service that stops does not wait for streams, which resume elsewhere; a key that ends, ends its streams.
+    """
     yield b"retry: 2000\n\n"
     silent = 0.0
     while True:
         if news.events:
             yield b"".join(_frame(event) for event in news.events)
             after, silent = news.events[-1].number, 0.0
-        if news.over or leaving():  # a service that stops does not wait for streams: they resume elsewhere
+        if news.over:
             return
         if len(news.events) < BATCH:
             await anyio.sleep(POLL_SECONDS)
@@ -117,8 +124,12 @@ async def _stream(look: Look, news: News, after: int, leaving: Callable[[], bool
         if silent >= HEARTBEAT_SECONDS:
             yield b": still here\n\n"
             silent = 0.0
+        if not await listening():
+            return
         try:
             news = await look(after)
+        except errors.NotFound:  # the job was deleted meanwhile
+            return
         except SQLAlchemyError:  # a stream outlives a restart of the database
             news = News([], over=False)
 

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 import numpy as np
-import orjson
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api import deps, issues, problems, reports, strict
-from app.core import errors
+from app.core import damage, errors
 from app.core.db import Database
 from app.core.storage import Store
 from c2s import naming
-from c2s.judging import gold, held, pooling, reviews, worth
+from c2s.judging import gold, held, pooling, worth
 
 router = APIRouter(
     prefix="/jobs", route_class=strict.Strict, tags=["results"], responses=problems.documented()
@@ -105,7 +104,11 @@ def show(
     return deps.unchanging(found.model_dump_json().encode(), known)
 
 
-@router.post("/{job_id}/gold", summary="The classifier's accuracy by true labels of these rows")
+@router.post(
+    "/{job_id}/gold",
+    summary="The classifier's accuracy by true labels of these rows",
+    responses=problems.documented(400),
+)
 def count(job_id: deps.JobId, body: GoldIn, database: deps.Db, store: deps.Files) -> Accuracy:
     asked = Asking.of(database, store, job_id)
     known, design = asked.names.places, asked.design
@@ -160,10 +163,11 @@ class Asking:
         path = issues.labels_of(database, store, job_id)
         if not (there := path.with_name(held.FILE)).is_file():
             raise errors.NotFound("the job ended before rows held out were told", code="not_estimated")
-        with reviews.Reviews(path) as judged:
+        with issues.judged(path) as judged:
             names, known, rows = judged.naming, judged.gold(), judged.rows
-        rest = held.load(there).without(known)
-        told = orjson.loads(path.with_name(reviews.REPORT).read_bytes())["worth"]["gold"]
+        with damage.told("the rows held out"):
+            rest = held.load(there).without(known)
+        told = reports.kept(path)["worth"]["gold"]
         marked = pooling.Marked(worth.Share(**told), len(known) / rows) if told and known else None
         return cls(names, rest, known, gold.design(rest.probability, seed=0), marked)
 

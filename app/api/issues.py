@@ -1,15 +1,19 @@
 """The rows of a job whose labels are likely wrong, in order, with what people decided on them."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
+from sqlalchemy import select
 
 from app.api import deps, problems, strict
-from app.core import decisions, errors, jobs
+from app.core import damage, decisions, errors, jobs
 from app.core.db import Database
 from app.core.storage import Store
-from app.core.tables import Decision, State
+from app.core.tables import Decision, Model, State
 from c2s import naming
 from c2s.judging import reviews
 from c2s.judging.issues import SETTLED
@@ -31,7 +35,13 @@ class Said(deps.Out):
 class Issue(deps.Out):
     """A label that is likely wrong, and the one that the row likely has."""
 
-    rank: int  # from 0, the most suspicious first
+    rank: Annotated[
+        int,
+        Field(
+            description="its place among all rows of the job, from 0, the most suspicious first: pages of a filtered"
+            " list have gaps; the last one of a page is the list's cursor"
+        ),
+    ]
     row: int  # from 0, in the order of the dataset
     id: str  # of the row, as the dataset has it
     given: str
@@ -76,7 +86,7 @@ def index(
     known: deps.Known = None,
 ) -> Response:
     path, rank = labels_of(database, store, job_id), -1 if after is None else int(after)
-    with database.read() as tx, reviews.Reviews(path) as found:
+    with database.read() as tx, judged(path) as found:
         pair = _pair(found, given, suggested)
         made = decisions.of(tx, job_id)
         page = found.page(pair, after=rank, limit=limit + 1, decided=made, only=decided)
@@ -137,14 +147,22 @@ def _place(known: dict[str, int], parameter: str, name: str | None) -> int | Non
     return known[name]
 
 
+@contextlib.contextmanager
+def judged(path: Path) -> Iterator[reviews.Reviews]:
+    """The judged labels, open."""
+    with damage.told("the judged labels"), reviews.Reviews(path) as found:
+        yield found
+
+
 def labels_of(database: Database, store: Store, job_id: str) -> Path:
     """The judged labels of a job that succeeded."""
     with database.read() as tx:
         job = jobs.find(tx, job_id, "train")
+        published = tx.scalar(select(Model.id).where(Model.job_id == job_id)) is not None
     if not jobs.ended(job):
         raise errors.NotYet(f"job {job_id} is {job.state}", code="not_estimated_yet", retry_after=5)
     key = (job.result or {}).get("labels")
-    if job.state != State.succeeded or key is None or not store.holds(key, reviews.FILE):
+    if job.state != State.succeeded or key is None or not (published or store.holds(key, reviews.FILE)):
         why = "without judging labels, or its model was deleted"
         raise errors.NotFound(f"job {job_id} {job.state} {why}", code="not_estimated")
     return store.open_result(key) / reviews.FILE

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
-from app.api import deps, ordering, plans, posts, problems, states, strict
+from app.api import deps, ordering, plans, posts, problems, rules, scopes, states, strict
 from app.core import audit, datasets, db, errors, ids, jobs, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.settings import Settings
@@ -23,7 +23,11 @@ class JobIn(config.TrainConfig):
     """A training; every field but `dataset_id` has a default."""
 
     dataset_id: Annotated[str, Field(pattern=ids.pattern("ds"))]
-    name: Annotated[str | None, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None
+    name: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$"),
+        AfterValidator(rules.addressable),
+    ] = None
     priority: Annotated[int, Field(ge=-100, le=100)] = 0  # larger first
 
     def training(self) -> config.TrainConfig:
@@ -65,8 +69,8 @@ def _out(job: Job, model_id: str | None) -> JobOut:
 
 def _outs(tx: Session, found: Sequence[Job]) -> list[JobOut]:
     chosen = select(Model.job_id, Model.id).where(Model.job_id.in_([job.id for job in found]))
-    models = {row.job_id: row.id for row in tx.execute(chosen)}
-    return [_out(job, models.get(job.id)) for job in found]
+    made = {row.job_id: row.id for row in tx.execute(chosen)}
+    return [_out(job, made.get(job.id)) for job in found]
 
 
 def _show(database: Database, job_id: str) -> JobOut:
@@ -193,7 +197,8 @@ def show(job_id: deps.JobId, database: deps.Db) -> JobOut:
 )
 def cancel(job_id: deps.JobId, response: Response, database: deps.Db, spare: deps.Spare) -> JobOut:
     def ask(tx: Session) -> Job:
-        jobs.find(tx, job_id)  # the reading of a file is nobody's to cancel
+        known = jobs.find(tx, job_id)  # the reading of a file is nobody's to cancel
+        scopes.check_job(database.caller, known.task, "write")
         audit.note(tx, database.caller, "job.cancel", job_id)
         return jobs.request_cancel(tx, job_id)
 
@@ -222,8 +227,9 @@ def retry(
     key: deps.Key = None,
 ) -> JobOut:
     who, origin = database.caller, tracing.origin()  # here: another request's thread may do the writing
-    with database.read() as tx:
-        ordering.check_retry(store, jobs.find(tx, job_id))
+    request = receipts.digest(f"POST /jobs/{job_id}/retry")
+    if posts.replayed(database, key, request) is None:
+        ordering.check_retry(database, store, job_id)
 
     def make(tx: Connection) -> posts.Made:
         with db.mapped(tx, database.caller) as session:
@@ -233,7 +239,7 @@ def retry(
             quotas.take_predictions(tx, who, (job.task == "predict" and job.config["rows"]) or 0)
         return posts.Made(job.id, 202 if new else 200)
 
-    made = posts.once(database, key, receipts.digest(f"POST /jobs/{job_id}/retry"), make)
+    made = posts.once(database, key, request, make)
     response.status_code = made.status
     response.headers["Location"] = f"/jobs/{made.resource}"
     return _show(database, made.resource)

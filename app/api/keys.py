@@ -55,9 +55,8 @@ class NewKey(KeyOut):
 )
 def create(body: KeyIn, settings: deps.Config, database: deps.Db, who: deps.Who) -> NewKey:
     expires = body.expires_at.timestamp() if body.expires_at else None
-    if expires is not None and expires <= time.time():
-        fault = {"pointer": "/expires_at", "code": "past", "detail": "is in the past"}
-        raise errors.Invalid("a key cannot have expired already", errors=[fault])
+    if expires is not None:
+        _check(expires)
     with database.begin() as tx:
         key, secret = keys.create(
             tx,
@@ -71,6 +70,15 @@ def create(body: KeyIn, settings: deps.Config, database: deps.Db, who: deps.Who)
             tx, who, "key.create", key.id, prefix=key.prefix, scopes=key.scopes, project=key.project_id
         )
     return NewKey.model_validate(KeyOut.model_validate(key).model_dump() | {"secret": secret})
+
+
+def _check(expires: float) -> None:
+    if expires <= time.time():
+        fault = {"pointer": "/expires_at", "code": "past", "detail": "is in the past"}
+        raise errors.Invalid("a key cannot have expired already", errors=[fault])
+    if expires > deps.LATEST:
+        fault = {"pointer": "/expires_at", "code": "too_late", "detail": "is after 9999-12-31T23:59:59Z"}
+        raise errors.Invalid("a key that never expires has no expires_at", errors=[fault])
 
 
 @router.get("", summary="The keys of the project, newest first")

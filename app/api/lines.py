@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from app.api import answers, questions, strict
+from app.api import admission, answers, questions, strict, wishes
 from app.core import errors
 from app.inference import Loaded
 from c2s import data, runtime
@@ -32,17 +32,21 @@ class Streamed(StreamingResponse):
 
 
 def answer(
-    request: Request, model: Loaded, wish: answers.Wish, compute: Compute, headers: Mapping[str, str]
+    request: Request, model: Loaded, wish: wishes.Wish, compute: Compute, headers: Mapping[str, str]
 ) -> Streamed:
     """A stream of answers that begins while questions still come."""
     return Streamed(_answers(request, model, wish, compute), media_type=NDJSON, headers=headers)
 
 
 async def _answers(
-    request: Request, model: Loaded, wish: answers.Wish, compute: Compute
+    request: Request, model: Loaded, wish: wishes.Wish, compute: Compute
 ) -> AsyncIterator[bytes]:
     number = 1  # as editors and every other answer count lines
+    door: admission.Admission = request.app.state.admission
     async for some in _batches(request):
+        if not await door.still(request):
+            yield _line(errors.Unauthorized("the key has ended"), number)
+            return
         yield await _some(request, model, wish, compute, some, number)
         number += len(some)
 
@@ -62,7 +66,7 @@ async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
 
 
 async def _some(
-    request: Request, model: Loaded, wish: answers.Wish, compute: Compute, some: list[bytes], first: int
+    request: Request, model: Loaded, wish: wishes.Wish, compute: Compute, some: list[bytes], first: int
 ) -> bytes:
     filled = [
         (number, line) for number, line in enumerate(some, first) if line.strip() or len(line) > LONGEST

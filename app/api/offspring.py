@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection
 
-from app.api import deps, posts
-from app.core import audit, datasets, db, decisions, errors, ids, jobs, quotas, tracing
+from app.api import deps, issues, posts
+from app.core import audit, damage, datasets, db, decisions, errors, ids, jobs, quotas, tracing
 from app.core.db import Database
 from app.core.incoming import Uploaded, full_disk
 from app.core.settings import Settings
@@ -17,6 +17,7 @@ from app.core.storage import Store
 from app.core.tables import Dataset, Intake, Job
 from app.intake import correcting
 from c2s import data
+from c2s.errors import InvalidDataset
 from c2s.judging import merging, reviews
 from c2s.judging.corrections import Changes
 
@@ -89,7 +90,7 @@ class Birth:
             self.store.keep_source(child.id, uploaded)
             return
         target = self.store.dataset(child.id)
-        with full_disk():
+        with full_disk(), damage.told("the dataset of the job", ValueError, InvalidDataset):
             folder = self.store.open_dataset(parent.id)
             report = correcting.correct(folder, uploaded.path, target, parent.report or {})
         self.store.keep_dataset(child.id)
@@ -119,7 +120,7 @@ def found(job: Job, parent: Dataset, judged: Path, decided: reviews.Decided, wan
     rows, labels, reviewed, changed = [], [], [], 0
     counts = np.zeros(len(left), dtype=np.int64)
     threshold = NEVER if wanted.correct_at is None else wanted.correct_at
-    with reviews.Reviews(judged) as every:
+    with issues.judged(judged) as every:
         for part in every.verdicts(decided, correct_at=threshold, ids=False):
             touched = np.flatnonzero(part.by_people | (part.label != part.given))
             changed += int((part.label != part.given).sum())

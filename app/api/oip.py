@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from sqlalchemy import select
 
-from app.api import answers, deps, health, lookup, predictions, questions, scopes, strict, tensors
+from app.api import answers, deps, health, lookup, predictions, questions, scopes, strict, tensors, wishes
 from app.core import errors, ids
 from app.core.tables import Model
 from app.inference import Loaded
@@ -99,6 +99,8 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
     head, rest = tensors.split(raw, request.headers.get(tensors.HEAD))
     wanted = _wanted(head)
     rows = await predictions.beside(len(raw), request, read, model.interface, tensors.read(head, rest))
+    classes = len(model.interface.classes)
+    wishes.check(_numbers(len(rows), classes, wanted), len(rows), classes)
     probs = await predictions.compute(request, model, rows)
     answers.check_finite(probs)
     said = {one: _output(model.interface, probs, one, top) for one, (_, top) in wanted.items()}
@@ -156,11 +158,7 @@ def read(model: Interface, given: Mapping[str, tensors.Tensor]) -> data.Inputs:
         return np.stack([questions.picture(model, blob) for blob in _texts(given["image"])])
     if given.keys() != names:
         raise errors.Invalid(f"the model takes {', '.join(sorted(names))[:300]}; /v2/models/... says more")
-    rows = {
-        len(one.values) if isinstance(one.values, list) else one.shape[0]
-        for one in given.values()
-        if one.shape
-    }
+    rows = {len(one.values) if isinstance(one.values, list) else one.shape[0] for one in given.values()}
     if len(rows) != 1 or not 1 <= min(rows) <= questions.MOST_ROWS:
         raise errors.Invalid(f"every input needs the same number of rows, 1 to {questions.MOST_ROWS}")
     if isinstance(model.spec, TableEncoding):
@@ -201,7 +199,7 @@ def _column(tensor: tensors.Tensor) -> list[Any]:
 
 def _wanted(head: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
     """The outputs by name: whether in binary, and how many classes if as a classification."""
-    everywhere = _parameters(head).get("binary_data_output") is True
+    everywhere = tensors.parameters(head).get("binary_data_output") is True
     given = head.get("outputs")
     if given is None:
         return dict.fromkeys(OUTPUTS[:2], (everywhere, 0))
@@ -209,7 +207,7 @@ def _wanted(head: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
         raise errors.Invalid("outputs must be a list of tensors")
     found = {}
     for one in given:
-        name, asked = one.get("name"), _parameters(one)
+        name, asked = one.get("name"), tensors.parameters(one)
         top = asked.get("classification", 0)
         if name not in OUTPUTS or type(top) is not int or top < 0 or (top and name == "label"):
             raise errors.Invalid(f"outputs are {', '.join(OUTPUTS)}, the first also as a classification")
@@ -217,9 +215,10 @@ def _wanted(head: Mapping[str, Any]) -> dict[str, tuple[bool, int]]:
     return found
 
 
-def _parameters(one: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = one.get("parameters")
-    return found if isinstance(found, dict) else {}
+def _numbers(rows: int, classes: int, wanted: Mapping[str, tuple[bool, int]]) -> int:
+    """The probabilities in an answer; a classification has so many of them as it names classes."""
+    top = (wanted["probabilities"][1] or classes) if "probabilities" in wanted else 0
+    return wishes.numbers(rows, classes, top=top, noisy="noisy_probabilities" in wanted)
 
 
 def _output(

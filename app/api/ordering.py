@@ -6,16 +6,15 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from app.api import deps, posts, questions
+from app.api import deps, posts, questions, scopes, wishes
 from app.core import datasets, errors, ids, jobs, models, quotas, receipts, tracing
 from app.core.db import Database
 from app.core.incoming import Uploaded
 from app.core.settings import Settings
 from app.core.storage import Store
-from app.core.tables import Dataset, Job, Model
+from app.core.tables import Dataset, Model
 from app.intake.options import Format
 from c2s import cards
-from c2s import errors as library
 
 MOST_NUMBERS = 10**9  # probabilities in one result
 OUTPUTS: list[questions.Output] = ["class", "probabilities"]
@@ -56,10 +55,7 @@ class Ordering:
         """The caller's model of an id or a name, and its card; one without a graph cannot be asked."""
         with self.database.read() as tx:
             found = models.resolve(tx, name)
-        try:
-            card = cards.load(self.store.open_model(found.folder))
-        except library.InvalidModel as exc:
-            raise errors.Unavailable(str(exc), code="model_damaged", retry_after=300) from exc
+        card = cards.load(self.store.open_model(found.folder))
         if "graph" not in card:
             detail = f"model {found.id} was published without a graph"
             raise errors.Conflict(detail, code="model_not_exported")
@@ -70,29 +66,40 @@ class Ordering:
         request = receipts.digest("POST /predictions", asked.model_dump_json())
         if (before := posts.replayed(self.database, self.key, request)) is not None:
             return before
+        wish = wishes.Wish.of(asked.top_k, asked.outputs)
         model, card = self.model(asked.model)
         with self.database.read() as tx:
             dataset = datasets.ready(tx, asked.dataset_id)
         check_fit(dataset, card)
         rows = dataset.rows or 0
-        numbers = rows * len(card["labels"]) * len(asked.outputs or OUTPUTS)
-        if asked.top_k is None and numbers > MOST_NUMBERS:
-            raise _wrong(
-                f"{rows} rows of {len(card['labels'])} classes are too many: ask for top_k", "/top_k"
-            )
+        classes = len(card["labels"])
+        wishes.check(wish.numbers(rows, classes), rows, classes, most=MOST_NUMBERS, where="/top_k")
         config = _config(asked, model, rows=rows)
         about = {"id": dataset.id, "name": dataset.name, "rows": rows, "sha256": dataset.sha256}
         return self._place(dataset, config, self._manifest(model, config, dataset=about), request)
 
-    def of_file(self, asked: FileIn, model: Model, uploaded: Uploaded) -> posts.Made:
+    def check_file(self, asked: FileIn, announced: int) -> None:
+        """Refuse what can be refused before the file is sent; with a key that is known only the file will tell."""
+        caller = self.database.caller
+        with self.database.read() as tx:
+            if self.key is not None and receipts.known(tx, deps.project_of(self.database), self.key):
+                return
+            quotas.check_room(tx, caller, announced)
+            quotas.check_left(tx, caller)
+        self.model(asked.model)
+
+    def of_file(self, asked: FileIn, uploaded: Uploaded) -> posts.Made:
         """A job over a file that has arrived; its rows are counted when they are predicted."""
         request = receipts.digest("POST /predictions", asked.model_dump_json(), uploaded.sha256)
         if (before := posts.replayed(self.database, self.key, request)) is not None:
             return before
         with self.database.read() as tx:
-            most = quotas.left(tx, self.database.caller)
-        job_id = ids.new("job")
-        config = _config(asked, model, source=job_id, most_rows=most, format=asked.format or "auto")
+            quotas.check_left(tx, self.database.caller)
+        model, _ = self.model(asked.model)
+        job_id, limit = ids.new("job"), jobs.daily(self.database.caller)
+        config = _config(
+            asked, model, source=job_id, predictions_per_day=limit, format=asked.format or "auto"
+        )
         about = {"bytes": uploaded.bytes, "sha256": uploaded.sha256}
         try:
             self.store.keep_source(job_id, uploaded)
@@ -149,10 +156,16 @@ def check_fit(dataset: Dataset, card: dict[str, Any]) -> None:
             raise errors.Invalid(detail, code="model_mismatch", errors=[fault])
 
 
-def check_retry(store: Store, job: Job) -> None:
-    """Refuse to retry predictions whose file is gone."""
-    source = job.config.get("source") if job.task == "predict" else None
-    if source is not None and store.size(store.key(store.source(source).parent)) == 0:
+def check_retry(database: Database, store: Store, job_id: str) -> None:
+    """Refuse a key without the scope, and predictions whose file is gone or that the quota forbids today."""
+    with database.read() as tx:
+        job = jobs.find(tx, job_id)
+        scopes.check_job(database.caller, job.task)
+        source = job.config.get("source") if job.task == "predict" else None
+        if source is None or not jobs.retriable(job) or jobs.retried(tx, job) is not None:
+            return
+        quotas.check_left(tx, database.caller)
+    if store.size(store.key(store.source(source).parent)) == 0:
         raise errors.Conflict(f"the file of job {job.id} was deleted", code="dataset_deleted")
 
 
@@ -161,10 +174,6 @@ def _plain(value: Any) -> Any:
 
 
 def _config(asked: Wished, model: Model, **more: Any) -> dict[str, Any]:
-    known = {"rows": None, "most_rows": None, "source": None, "format": "auto"}
+    known = {"rows": None, "predictions_per_day": None, "source": None, "format": "auto"}
     chosen = {"model_id": model.id, "outputs": asked.outputs or OUTPUTS, "top_k": asked.top_k}
     return chosen | known | more
-
-
-def _wrong(detail: str, where: str) -> errors.Invalid:
-    return errors.Invalid(detail, errors=[{"pointer": where, "code": "invalid", "detail": detail}])

@@ -4,7 +4,6 @@ The handler takes the request as it is and answers bytes: a model per row, or an
 schema, would cost more than the prediction. What it takes and gives is documented all the same.
 """
 
-import functools
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -12,14 +11,12 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter, ValidationError
-from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from app import batching, heads
-from app.api import answers, deps, lines, lookup, problems, questions, scopes, strict
-from app.core import errors, metrics, models
+from app.api import acceptance, answers, deps, lines, lookup, problems, questions, scopes, strict, wishes
+from app.core import metrics, models
 from app.core.ledger import Ledger
 from app.inference import Inference, Loaded
 from c2s import data
@@ -27,9 +24,9 @@ from c2s.runtime import Probabilities
 
 IMAGES = ("image/png", "image/jpeg")
 NPY, NDJSON = "application/x-npy", "application/x-ndjson"
+FORMS = {kind: kind for kind in (strict.JSON, NPY)}
 PNG = b"\x89PNG\r\n\x1a\n"
 LONG = 64 * 1024  # bytes of a body that is read beside the event loop
-PARAMETERS = {"model", "top_k", "outputs"}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,8 +106,6 @@ QUERY = [
     {"name": "outputs", "schema": {"type": "string"}},
 ]
 ABOUT = "for a body that is not JSON"
-_TOP_K: TypeAdapter[Any] = TypeAdapter(questions.PredictIn.__annotations__["top_k"])
-_OUTPUTS: TypeAdapter[Any] = TypeAdapter(questions.PredictIn.__annotations__["outputs"])
 
 
 @router.post(
@@ -129,14 +124,14 @@ _OUTPUTS: TypeAdapter[Any] = TypeAdapter(questions.PredictIn.__annotations__["ou
 )
 async def predict(request: Request) -> Response:
     scope = request.scope
-    asked_for = _query(scope["query_string"])
+    asked_for = wishes.asked(scope["query_string"])
     kind = strict.media_type(request)
     if kind == NDJSON:
         name, wish = asked_for.named
         found, model = await lookup.model(scope, name)
         return lines.answer(request, model, wish, compute, {"X-Model": found.id})
     raw = await _body(request.receive)
-    labels = None
+    labels, as_array = None, _takes_array(heads.text(scope, b"accept"))
     if kind == NPY or kind in IMAGES:
         name, wish = asked_for.named
         found, model = await lookup.model(scope, name)
@@ -144,19 +139,33 @@ async def predict(request: Request) -> Response:
         rows = read(model, raw) if size <= LONG else await beside(size, request, read, model, raw)
     else:
         strict.check_json(request, NDJSON, NPY, *IMAGES)
+        asked_for.check_none()
         asked = await beside(len(raw), request, questions.asked, raw)
-        wish = answers.Wish.of(asked.top_k, asked.outputs)
+        wish = wishes.Wish.of(asked.top_k, asked.outputs)
         found, model = await lookup.model(scope, asked.model)
         if asked.labels is not None:
+            _check_tells(as_array)
             labels = questions.labels(model.interface, asked.labels, len(asked.inputs))
-        wish.check(len(asked.inputs), len(model.interface.classes))
+        wish.check(len(asked.inputs), len(model.interface.classes), audited=labels is not None)
         rows = await beside(len(raw), request, questions.rows, model.interface, asked.inputs)
-    wish.check(len(rows), len(model.interface.classes))
+    wish.check(len(rows), len(model.interface.classes), audited=labels is not None)
     probs = await compute(request, model, rows)
     answers.check_finite(probs)
-    if NPY in heads.text(scope, b"accept"):
+    if as_array:
         return Plain(answers.npy(model.interface, probs, wish), NPY, (b"x-model", found.id.encode()))
     return Plain(answers.json(found, model.interface, probs, wish, labels), strict.JSON)
+
+
+def _takes_array(accept: str) -> bool:
+    return NPY in accept.lower() and acceptance.best(accept, FORMS) == NPY
+
+
+def _check_tells(as_array: bool) -> None:
+    """Refuse labels where the answer has no place for what is said of them."""
+    if as_array:
+        raise questions.wrong(
+            "an array cannot say what labels are worth: take JSON", "/labels", code="invalid"
+        )
 
 
 async def compute(request: Request, model: Loaded, rows: data.Inputs) -> Probabilities:
@@ -210,40 +219,3 @@ def _unpacked(raw: bytes) -> int:
     if not raw.startswith(PNG):
         return LONG + 1
     return 8 * int.from_bytes(raw[16:20], "big") * int.from_bytes(raw[20:24], "big")
-
-
-class Asked:
-    """What a query says."""
-
-    def __init__(self, given: QueryParams) -> None:
-        self._given = given
-
-    @functools.cached_property
-    def named(self) -> tuple[str, answers.Wish]:
-        """Model and wish of a request whose body cannot name them."""
-        given = self._given
-        name = given.get("model", "")
-        if not 1 <= len(name) <= models.LONGEST:
-            raise _parameter(
-                "model", "the body does not say which model it is for: ?model=mdl_... or ?model=name"
-            )
-        try:
-            top_k = _TOP_K.validate_python(given.get("top_k"))
-            outputs = _OUTPUTS.validate_python(given["outputs"].split(",") if "outputs" in given else None)
-        except ValidationError as exc:
-            which = "outputs" if "outputs" in given else "top_k"
-            raise _parameter(which, str(exc.errors()[0]["msg"])) from exc
-        return name, answers.Wish.of(top_k, outputs)
-
-
-@functools.lru_cache(256)
-def _query(raw: bytes) -> Asked:
-    """What the query says; most clients ask again and again with the same one."""
-    given = QueryParams(raw)
-    if raw:
-        strict.check_query(given, PARAMETERS)
-    return Asked(given)
-
-
-def _parameter(name: str, detail: str) -> errors.Invalid:
-    return errors.Invalid(detail, errors=[{"parameter": name, "code": "invalid", "detail": detail}])

@@ -140,6 +140,8 @@ def of(exc: Exception) -> errors.ServiceError:
             return _faulty(exc, "invalid_transition", "/transition/matrix")
         case c2s.errors.InvalidConfig() | c2s.errors.NotLearnable():
             return _faulty(exc, "invalid_config", "")
+        case c2s.errors.InvalidModel():
+            return errors.Damaged(str(exc), code="model_damaged")
         case c2s.errors.InvalidDataset():
             return _faulty(exc, "invalid_dataset", "")
         case sqlalchemy.exc.TimeoutError():

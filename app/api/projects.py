@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
-from app.api import deps, problems, strict
-from app.core import audit, projects, quotas
+from app.api import deps, posts, problems, strict
+from app.core import audit, db, projects, quotas, receipts
 from app.core.callers import Quotas
 from app.core.db import Database
 from app.core.ownership import Project
@@ -85,13 +85,27 @@ def _show(database: Database, settings: Settings, project_id: str) -> ProjectUse
     responses={201: {"description": "The project"}, **problems.documented(400)},
 )
 def create(
-    body: ProjectIn, response: Response, settings: deps.Config, database: deps.Db, who: deps.Who
+    body: ProjectIn,
+    response: Response,
+    *,
+    settings: deps.Config,
+    database: deps.Db,
+    who: deps.Who,
+    key: deps.Key = None,
 ) -> ProjectOut:
-    with database.begin() as tx:
-        project = projects.create(tx, body.name, body.quotas.model_dump(exclude_unset=True))
+    named = body.quotas.model_dump(exclude_unset=True)
+
+    def make(tx: Connection) -> posts.Made:
+        with db.mapped(tx, who) as session:
+            project = projects.create(session, body.name, named)
         audit.note(tx, who, "project.create", project.id)
-    response.headers["Location"] = f"/projects/{project.id}"
-    return ProjectOut.model_validate(_out(project, settings))
+        return posts.Made(project.id, 201)
+
+    request = receipts.digest("POST /projects", body.model_dump_json(exclude_unset=True))
+    made = posts.once(database, key, request, make)
+    response.headers["Location"] = f"/projects/{made.resource}"
+    with database.read() as tx:
+        return ProjectOut.model_validate(_out(projects.find(tx, made.resource), settings))
 
 
 @router.get("", summary="Projects, newest first")

@@ -61,8 +61,8 @@ def _security(need: scopes.Need) -> list[dict[str, list[str]]]:
     """Either credential, with the scope that the operation needs."""
     if need == "anybody":
         return []
-    names = [] if need == "any key" else [str(need)]
-    return [{"token": names}, {"page": names}]
+    ways = [[]] if need == "any key" else [[one] for one in (need if isinstance(need, tuple) else (need,))]
+    return [{credential: list[str](names)} for names in ways for credential in ("token", "page")]
 
 
 def page(found: dict[str, Any]) -> str:

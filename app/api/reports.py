@@ -1,10 +1,13 @@
 """The noise report of a job: what its classifier is worth, and whether noise of the class alone explains its labels."""
 
+from pathlib import Path
+from typing import Any
+
 import orjson
 from fastapi import APIRouter, Response
 
 from app.api import deps, issues, problems, strict
-from app.core import decisions
+from app.core import damage, decisions
 from c2s.judging import reviews
 
 router = APIRouter(
@@ -62,6 +65,13 @@ class ReportOut(deps.Out):
     notes: tuple[str, ...] = ()  # what limits what these figures say
 
 
+def kept(labels: Path) -> dict[str, Any]:
+    """The report as the job wrote it, beside the labels that it judged."""
+    with damage.told("the report of the job"):
+        found: dict[str, Any] = orjson.loads(labels.with_name(reviews.REPORT).read_bytes())
+    return found
+
+
 @router.get(
     "/{job_id}/report",
     summary="The noise report",
@@ -72,7 +82,7 @@ def show(job_id: deps.JobId, database: deps.Db, store: deps.Files, known: deps.K
     path = issues.labels_of(database, store, job_id)
     with database.read() as tx:
         decided = decisions.of(tx, job_id)
-    with reviews.Reviews(path) as judged:  # not as the job counted them: people go on deciding
+    with issues.judged(path) as judged:  # not as the job counted them: people go on deciding
         told = {"decisions": judged.counts(decided)}
-    found = ReportOut.model_validate(orjson.loads(path.with_name(reviews.REPORT).read_bytes()) | told)
+    found = ReportOut.model_validate(kept(path) | told)
     return deps.unchanging(found.model_dump_json().encode(), known)

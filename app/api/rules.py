@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import PydanticCustomError
+
 from app.api import deps
 from app.core import models
 
@@ -13,6 +15,15 @@ RULES = {
     models.ALIAS_PATTERN: "an alias is 1 to 64 of a to z, 0 to 9, _ and -, and begins with a letter",
     **dict.fromkeys((deps.AFTER, deps.RANK), deps.NO_CURSOR),
 }
+
+
+def addressable(name: str | None) -> str | None:
+    """A name that nobody can take for another model's address."""
+    if name is not None and not models.addressable(name):
+        raise PydanticCustomError(
+            "not_addressable", "reads as a model's id, or as name@version or name@alias"
+        )
+    return name
 
 
 def has(fault: Mapping[str, Any]) -> bool:

@@ -7,7 +7,8 @@ from fastapi import Request
 from app.core import errors
 from app.core.callers import Caller, Scope
 
-Need = Scope | Literal["anybody", "any key"]
+Need = Scope | Literal["anybody", "any key"] | tuple[Scope, ...]
+BY_TASK: tuple[Scope, ...] = ("write", "predict")  # either lets in; the handler knows the job
 
 NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/livez"): "anybody",
@@ -43,8 +44,8 @@ NEEDS: dict[tuple[str, str], Need] = {
     ("GET", "/jobs/{job_id}/checkpoints"): "read",
     ("GET", "/jobs/{job_id}/manifest"): "read",
     ("POST", "/jobs"): "write",
-    ("POST", "/jobs/{job_id}/cancel"): "write",
-    ("POST", "/jobs/{job_id}/retry"): "write",
+    ("POST", "/jobs/{job_id}/cancel"): BY_TASK,
+    ("POST", "/jobs/{job_id}/retry"): BY_TASK,
     ("GET", "/models"): "read",
     ("GET", "/models/{model_id}"): "read",
     ("DELETE", "/models/{model_id}"): "write",
@@ -105,6 +106,15 @@ def check(request: Request, path: str) -> None:
     need = needed(request.method, path)
     if need == "anybody" or need == "any key":
         return
-    caller: Caller = request.scope["state"]["caller"]
-    if not caller.may(need):
-        raise errors.Forbidden(f"the key lacks the scope {need}")
+    _check(request.scope["state"]["caller"], need if isinstance(need, tuple) else (need,))
+
+
+def check_job(caller: Caller | None, task: str, *more: Scope) -> None:
+    """Refuse a key that may not make a job of this kind, unless it has another scope that will do."""
+    if caller is not None:
+        _check(caller, ("predict" if task == "predict" else "write", *more))
+
+
+def _check(caller: Caller, any_of: tuple[Scope, ...]) -> None:
+    if not any(caller.may(scope) for scope in any_of):
+        raise errors.Forbidden(f"the key lacks the scope {' or '.join(dict.fromkeys(any_of))}")

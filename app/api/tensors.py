@@ -4,6 +4,7 @@ A binary body is a JSON head, whose length the header `Inference-Header-Content-
 of its tensors in their order; a BYTES element is its length in four bytes and then itself.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ TYPES = {
     **{f"FP{bits}": np.dtype(f"<f{bits // 8}") for bits in (16, 32, 64)},
 }
 MOST = 2**24  # elements of a tensor
+LENGTH = re.compile("[0-9]{1,19}")
 
 Values = npt.NDArray[Any] | list[bytes]  # numbers of the tensor's shape, or its BYTES, flat
 
@@ -37,9 +39,9 @@ def split(raw: bytes, length: str | None) -> tuple[dict[str, Any], memoryview]:
     """The JSON head of a body and the bytes behind it."""
     size = len(raw)
     if length is not None:
-        if not (length.isascii() and length.isdigit() and int(length[:20]) <= len(raw)):
+        size = int(length) if LENGTH.fullmatch(length) else len(raw) + 1
+        if size > len(raw):
             raise errors.BadRequest(f"{HEAD} is not the length of a head in this body")
-        size = int(length)
     head = strict.parse(raw[:size])
     if not isinstance(head, dict):
         raise errors.Invalid("an inference request is a JSON object")
@@ -64,21 +66,33 @@ def read(head: Mapping[str, Any], rest: memoryview) -> dict[str, Tensor]:
 
 def _tensor(one: Mapping[str, Any], rest: memoryview) -> tuple[Tensor, memoryview]:
     name, kind, shape = one.get("name"), one.get("datatype"), one.get("shape")
-    if not isinstance(name, str) or not (kind == "BYTES" or kind in TYPES):
+    if not isinstance(name, str) or not isinstance(kind, str) or not (kind == "BYTES" or kind in TYPES):
         raise errors.Invalid("an input needs a name and a known datatype")
     said = name[:100]
-    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size <= MOST for size in shape):
+    if (
+        not isinstance(shape, list)
+        or not shape
+        or not all(type(size) is int and 0 <= size <= MOST for size in shape)
+    ):
         raise errors.Invalid(f"input {said!r} needs a shape of whole numbers")
-    count = int(np.prod(shape, dtype=object)) if shape else 1
+    count = int(np.prod(shape, dtype=object))
     if count > MOST:
         raise errors.Invalid(f"input {said!r} has more than {MOST} elements")
-    size = (one.get("parameters") or {}).get("binary_data_size")
+    size = parameters(one).get("binary_data_size")
     if size is None:
         return Tensor(name, tuple(shape), _listed(one, said, kind, shape, count)), rest
     if type(size) is not int or not 0 <= size <= len(rest):
         raise errors.Invalid(f"input {said!r}: binary_data_size is not the size of its bytes")
     values = _unpacked(rest[:size], said, kind, shape, count)
     return Tensor(name, tuple(shape), values), rest[size:]
+
+
+def parameters(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a request, an input or an output says beside itself."""
+    found = one.get("parameters")
+    if found is not None and not isinstance(found, dict):
+        raise errors.Invalid("parameters must be an object")
+    return found or {}
 
 
 def _listed(one: Mapping[str, Any], said: str, kind: str, shape: list[int], count: int) -> Values:

@@ -23,10 +23,11 @@ Code = Literal[
     "worker_lost",
     "time_limit",
     "storage_full",
+    "quota_exceeded",  # of predictions of a file, whose rows are counted when it is done
     "internal",
 ]
 OF_USERS: tuple[Task, ...] = ("train", "predict")  # what a user makes, sees and cancels
-RETRIABLE = {"worker_lost", "time_limit", "storage_full", "internal", "out_of_memory"}
+RETRIABLE = {"worker_lost", "time_limit", "storage_full", "quota_exceeded", "internal", "out_of_memory"}
 # Tables, not classes: this is what every POST /jobs runs.
 _CREATED_AT = cast(Column[float], Job.__table__.c.created_at)
 _EVENTS = cast(Table, Event.__table__)
@@ -121,19 +122,20 @@ def retry(
     """
     old = find(tx, job_id)
     tx.refresh(old, with_for_update=True)  # of two who ask at once, the second sees what the first made
-    if old.state not in (State.failed, State.cancelled):
+    if not retriable(old):
         raise errors.Conflict(f"job {job_id} is {old.state}, only failed and cancelled jobs can be retried")
-    if (before := _retried(tx, old)) is not None:
+    if (before := retried(tx, old)) is not None:
         return before, False
     dataset = tx.get(Dataset, old.dataset_id) if old.dataset_id else None
     if dataset is None and not old.config.get("source"):  # predictions for a file need no dataset
         raise errors.Conflict(f"the dataset of job {job_id} was deleted", code="dataset_deleted")
+    config = old.config | ({"predictions_per_day": daily(by)} if old.config.get("source") else {})
     again = create(
         tx,
         dataset,
         task="predict" if old.task == "predict" else "train",
-        config=old.config,
-        manifest=old.manifest | {"origin": origin or {}},
+        config=config,
+        manifest=old.manifest | {"config": config, "origin": origin or {}},
         name=old.name,
         priority=-old.rank,
         retry_of=old.id,
@@ -144,7 +146,17 @@ def retry(
     return again, True
 
 
-def _retried(tx: Session, old: Job) -> Job | None:
+def daily(by: Caller | None) -> int | None:
+    """The rows that whoever asks may have predicted a day: those of a file are counted when it is done."""
+    return None if by is None else by.quotas.predictions_per_day
+
+
+def retriable(job: Job) -> bool:
+    """Whether the job ended so that another one like it makes sense."""
+    return job.state in (State.failed, State.cancelled)
+
+
+def retried(tx: Session, old: Job) -> Job | None:
     """The retry of a job that lives or has succeeded; retries are younger, and of the same dataset."""
     younger = (Job.dataset_id == old.dataset_id, Job.id > old.id) if old.dataset_id else (Job.id > old.id,)
     good = Job.state.not_in((State.failed, State.cancelled))

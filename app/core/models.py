@@ -24,6 +24,11 @@ _NEXT = text(
 )
 
 
+def addressable(name: str) -> bool:
+    """Whether a name can only be read as one: not as an id, nor as another name's version or alias."""
+    return not ids.valid("mdl", name) and SELECTOR.fullmatch(name) is None
+
+
 def publish(tx: Session, model: Model, project_id: str) -> None:
     """Add a model as the next version of its name; the row of the name is the lock under which numbers are given."""
     given = tx.execute(_NEXT, {"project": project_id, "name": model.name})

@@ -91,18 +91,26 @@ def take_job(tx: Tx, caller: Caller | None) -> None:
 
 def take_predictions(tx: Tx, caller: Caller | None, rows: int) -> None:
     """Count rows that a job will predict, or undo it by refusing."""
-    if caller is None or not rows:
-        return
-    total, limit = add(tx, caller.project_id, "predictions", rows), caller.quotas.predictions_per_day
+    if caller is not None and rows:
+        take_rows(tx, caller.project_id, rows, caller.quotas.predictions_per_day)
+
+
+def take_rows(tx: Tx, project_id: str, rows: int, limit: int | None) -> None:
+    """The same for a project under a limit that was its caller's."""
+    total = add(tx, project_id, "predictions", rows)
     if limit is not None and total > limit:
         raise exceeded("predictions_per_day", limit)
 
 
-def left(tx: Session, caller: Caller | None) -> int | None:
-    """How many rows the project may still predict today; None: no limit, and at zero a refusal."""
-    if caller is None or (limit := caller.quotas.predictions_per_day) is None:
-        return None
-    rows = limit - used(tx, caller.project_id, "predictions")
+def check_left(tx: Session, caller: Caller | None) -> None:
+    """Refuse to begin where nothing may be predicted any more today."""
+    if caller is not None and (limit := caller.quotas.predictions_per_day) is not None:
+        left(tx, caller.project_id, limit)
+
+
+def left(tx: Session, project_id: str, limit: int) -> int:
+    """How many rows the project may still predict today; none is a refusal."""
+    rows = limit - used(tx, project_id, "predictions")
     if rows <= 0:
         raise exceeded("predictions_per_day", limit)
     return rows

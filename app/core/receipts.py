@@ -43,6 +43,12 @@ def earlier(tx: db.Tx, project_id: str, key: str, request: str) -> Row[Any] | No
     return receipt
 
 
+def known(tx: db.Tx, project_id: str, key: str) -> bool:
+    """Whether some request came with this key before."""
+    chosen = select(_ALL.c.key).where(_ALL.c.project_id == project_id, _ALL.c.key == check(key))
+    return db.plain(tx).execute(chosen).one_or_none() is not None
+
+
 def keep(tx: db.Tx, project_id: str, key: str, *, request: str, resource: str, status: int) -> None:
     """Remember what a request made, in the transaction that made it; the key's uniqueness settles a race."""
     connection = db.plain(tx)

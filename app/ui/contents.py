@@ -33,8 +33,12 @@ def of(store: Store, dataset: datasets.DatasetOut | None, rows: Sequence[int]) -
     """By row number; empty where the dataset is gone, or in a bucket and too large to fetch for a look."""
     if dataset is None or not rows or (store.remote and dataset.bytes > previews.MOST_BYTES):
         return {}
-    folder = store.open_dataset(dataset.id)
-    match dataset.kind:
+    with previews.read():
+        return _of(store.open_dataset(dataset.id), dataset.kind, rows)
+
+
+def _of(folder: Path, kind: str | None, rows: Sequence[int]) -> dict[int, Content]:
+    match kind:
         case "image":
             return {row: Content(picture=_thumbnail(pixels)) for row, pixels in _inputs(folder, rows)}
         case "vectors" if not (folder / excerpts.FILE).is_file():

@@ -1,6 +1,7 @@
 """The first rows of a dataset as a person can look at them: pictures as thumbnails, vectors as numbers."""
 
 import base64
+import contextlib
 import io
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,10 @@ import numpy.typing as npt
 from PIL import Image
 
 from app.api import datasets
+from app.core import damage
 from app.core.storage import Store
 from c2s import slices
+from c2s.errors import InvalidDataset
 
 PICTURES, VECTORS, WIDTH = 24, 8, 12
 MOST_BYTES = 64 * 2**20  # of the uploaded file in a bucket, which would have to be fetched whole
@@ -44,16 +47,22 @@ class Preview:
     left_out: int = 0  # numbers of each vector
 
 
+def read() -> contextlib.AbstractContextManager[None]:
+    """What reading a dataset's rows for a look at them is done under."""
+    return damage.told("the rows of the dataset", ValueError, InvalidDataset)
+
+
 def of(store: Store, dataset: datasets.DatasetOut) -> Preview | None:
     """None: the rows are kept in a form that says nothing to a person, or are too many to fetch."""
     if dataset.kind not in ("image", "vectors") or (store.remote and dataset.bytes > MOST_BYTES):
         return None
-    folder = store.open_dataset(dataset.id)
-    array = slices.Array(folder / "x.npy")
-    count = min(len(array), PICTURES if dataset.kind == "image" else VECTORS)
-    rows = array.read(0, count)
-    names = dataset.classes or []
-    labels = [names[place] for place in slices.Array(folder / "y.npy").read(0, count).tolist()]
+    most, names = PICTURES if dataset.kind == "image" else VECTORS, dataset.classes or []
+    with read():
+        folder = store.open_dataset(dataset.id)
+        array = slices.Array(folder / "x.npy")
+        count = min(len(array), most)
+        rows, places = array.read(0, count), slices.Array(folder / "y.npy").read(0, count).tolist()
+    labels = [names[place] for place in places]
     if dataset.kind == "image":
         pairs = enumerate(zip(rows, labels, strict=True))
         return Preview([Picture(place, label, picture(row)) for place, (row, label) in pairs], [])

@@ -10,7 +10,6 @@ from app.core.db import Database
 from app.core.storage import Store
 from app.ui import contents, rendering
 from c2s import naming
-from c2s.judging import reviews
 
 router = APIRouter(
     prefix="/ui/jobs", route_class=rendering.Paged, include_in_schema=False, responses=problems.documented()
@@ -64,5 +63,5 @@ def _dataset(database: Database, dataset_id: str | None) -> datasets.DatasetOut 
 
 def _names(database: Database, store: Store, job_id: str) -> naming.Naming:
     """The labels as they came, and the classes as the job judged them: those that it merged are one."""
-    with reviews.Reviews(issues.labels_of(database, store, job_id)) as found:
+    with issues.judged(issues.labels_of(database, store, job_id)) as found:
         return found.naming

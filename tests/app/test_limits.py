@@ -103,6 +103,12 @@ def test_a_declared_body_above_the_limit_of_its_path_is_413(ask, method, path, l
     assert ask(method, path, content=b"a" * limit).status_code != 413
 
 
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "Application/X-NDJSON ; charset=utf-8"])
+def test_lines_to_predict_are_a_stream_however_their_type_is_written(ask, kind):
+    answer = ask("POST", "/predict", content=b"a" * (PREDICT + 1), headers={"content-type": kind})
+    assert answer.status_code != 413
+
+
 @pytest.mark.parametrize(("path", "limit"), [("/jobs", JSON), ("/predict", PREDICT), ("/datasets", UPLOAD)])
 def test_an_undeclared_body_is_counted_while_it_streams(ask, app, path, limit):
     answer = ask("POST", path, content=pieces(limit + 100))

@@ -58,7 +58,11 @@ def place(home, model):
     def make(body=None, **more):
         job_id = ids.new("job")
         asked = {"model_id": known[0], "outputs": ["class", "probabilities"], "top_k": None, "format": "auto"}
-        asked |= {"rows": None, "most_rows": None, "source": None if body is None else job_id} | more
+        asked |= {
+            "rows": None,
+            "predictions_per_day": None,
+            "source": None if body is None else job_id,
+        } | more
         manifest = {"threads": 1}
         dataset = None
         if body is None:
@@ -211,10 +215,10 @@ def test_a_predictor_that_keeps_dying_is_given_up(home, place):
 
 @pytest.mark.parametrize(
     ("body", "why"),
-    [("a,c\n1,x\n", "needs a column 'b'"), ("", "empty"), ("a,b,c\n" + "1,2,x\n" * 30, "at most 20 rows")],
+    [("a,c\n1,x\n", "needs a column 'b'"), ("", "empty")],
 )
 def test_a_file_that_cannot_be_used_fails_the_job_with_a_reason(home, place, body, why):
-    job_id = place(body, most_rows=20)
+    job_id = place(body, predictions_per_day=20)
     job = home.do()
     assert (job.state, job.error["code"]) == ("failed", "invalid_dataset")
     assert why in job.error["message"]
@@ -224,6 +228,32 @@ def test_a_file_that_cannot_be_used_fails_the_job_with_a_reason(home, place, bod
     )  # no trace: it is no fault of ours
     assert "invalid_dataset" in said
     assert not any("Traceback" in line or line.startswith("  File") for line in job.error["log"])
+
+
+def test_a_file_of_more_rows_than_the_day_has_left_fails_before_any_is_predicted(home, place):
+    job_id = place(table(30), predictions_per_day=20)
+    job = home.do()
+    assert (job.state, job.error["code"], job.error["phase"]) == ("failed", "quota_exceeded", "reading")
+    assert "the limit is 20" in job.error["message"]
+    assert "at most 20 rows can be predicted now" in job.error["message"]
+    assert home.store.source(job_id).exists()
+
+
+def test_files_together_do_not_pass_the_quota_of_a_day(home, place, monkeypatch):
+    _, second, third = (place(table(100), predictions_per_day=150) for _ in range(3))
+    assert home.do().state == "succeeded"
+    with monkeypatch.context() as patch:  # both began before either was done
+        patch.setattr(quotas, "left", lambda *_: 150)
+        job = home.do()
+    assert (job.id, job.state, job.error["code"]) == (second, "failed", "quota_exceeded")
+    assert "the limit is 150" in job.error["message"]
+    assert home.store.source(second).exists()  # for a retry tomorrow
+    with home.db.begin() as tx:
+        assert quotas.used(tx, DEFAULT_PROJECT, "predictions") == 100
+        quotas.add(tx, DEFAULT_PROJECT, "predictions", 50)
+    job = home.do()  # what is left is asked as it starts
+    assert (job.id, job.state, job.attempts) == (third, "failed", 1)
+    assert (job.error["code"], job.error["retriable"]) == ("quota_exceeded", True)
 
 
 def test_predictions_whose_model_is_gone_fail_at_once_and_in_one_line_each(home, place):

@@ -1,6 +1,7 @@
 """Predictions for many rows over HTTP: made once, watched, read in three forms, deleted; nobody else's to see."""
 
 import csv
+import functools
 import io
 import json
 import time
@@ -163,6 +164,18 @@ def test_a_retry_of_a_file_that_is_gone_is_refused(shared, published):
     assert (answer.status_code, answer.json()["code"]) == (409, "dataset_deleted")
 
 
+def test_a_retry_asked_again_after_it_succeeded_is_the_job_that_it_made(shared, published):
+    made = send(shared, TABLE, published("tabular")[0]).json()["id"]
+    shared.http.post(f"/jobs/{made}/cancel")
+    key = {"Idempotency-Key": "retry-1"}
+    first = shared.http.post(f"/jobs/{made}/retry", headers=key)
+    work(shared, first.json()["id"])  # its file is gone now
+    again = shared.http.post(f"/jobs/{made}/retry", headers=key)
+    assert (again.status_code, again.json()["id"]) == (202, first.json()["id"])
+    by_another = shared.http.post(f"/jobs/{made}/retry")
+    assert (by_another.status_code, by_another.json()["id"]) == (200, first.json()["id"])
+
+
 def test_the_same_request_with_a_key_is_one_job(shared, published):
     model, job = published("tabular")
     key = {"Idempotency-Key": "batch-1"}
@@ -269,11 +282,38 @@ def test_rows_count_against_the_quota_of_predictions(service, trained):
         work(service)
         work(service)
         lost = other.get(f"/predictions/{made}").json()
-        assert (lost["state"], lost["error"]["code"]) == ("failed", "invalid_dataset")
+        assert (lost["state"], lost["error"]["code"]) == ("failed", "quota_exceeded")
         assert "at most 10 rows" in lost["error"]["message"]
         assert other.get(f"/predictions/{fine}").json()["state"] == "succeeded"
         full = other.post("/predictions", params={"model": model}, content=TABLE)
         assert (full.status_code, full.json()["code"]) == (429, "quota_exceeded")
+
+
+def test_files_posted_together_do_not_pass_the_quota(service, trained):
+    job = service.job(service.upload(WHOLE)["id"])["id"]
+    service.publish(service.claim(), *trained("tabular"))
+    model = service.http.get(f"/jobs/{job}").json()["model_id"]
+    (project,) = [one["id"] for one in service.http.get("/projects").json()["data"]]
+    service.http.patch(f"/projects/{project}", json={"quotas": {"predictions_per_day": 10}})
+    body, key = "a,b,c\n" + "1,2,x\n" * 10, {"Idempotency-Key": "first"}
+    with service.client(service.key("predict", "read", "write")["secret"]) as other:
+        send = functools.partial(other.post, "/predictions", params={"model": model}, content=body)
+        made = [send(headers=key), send(), send()]
+        assert [answer.status_code for answer in made] == [202] * 3
+        dropped = made[2].json()["id"]
+        other.post(f"/jobs/{dropped}/cancel")
+        for _ in range(2):
+            work(service)
+        shown = [other.get(f"/predictions/{answer.json()['id']}").json() for answer in made]
+        assert [one["state"] for one in shown] == ["succeeded", "failed", "cancelled"]
+        assert shown[1]["error"]["code"] == "quota_exceeded"
+        assert "predictions_per_day" in shown[1]["error"]["message"]
+        retry = other.post(f"/jobs/{dropped}/retry")
+        assert (retry.status_code, retry.json()["code"]) == (429, "quota_exceeded")
+        assert send().status_code == 429
+        replay = send(headers=key)  # of what was made before the quota was used up
+        assert (replay.status_code, replay.json()["id"]) == (202, made[0].json()["id"])
+    assert service.http.get(f"/projects/{project}").json()["usage"]["predictions_today"] == 10
 
 
 def test_deleting_leaves_neither_row_nor_bytes_but_an_entry(service, trained):

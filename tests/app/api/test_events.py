@@ -7,8 +7,10 @@ import time
 import httpx
 import numpy as np
 import pytest
+from sqlalchemy import delete
 
 from app.api import events
+from app.core.tables import Event, Job
 
 STREAM = {"Accept": "text/event-stream"}
 
@@ -84,6 +86,12 @@ def test_a_client_that_has_the_end_is_told_not_to_come_back(service, held):
     assert service.http.get(f"/jobs/{held.job_id}/events?after={last}").json()["data"] == []
 
 
+def test_a_stream_that_is_not_wanted_is_none(service, held):
+    for accept in ("application/json, text/event-stream;q=0", "text/event-stream;q=0.5, application/json"):
+        answer = service.http.get(f"/jobs/{held.job_id}/events", headers={"Accept": accept})
+        assert answer.headers["Content-Type"] == "application/json"
+
+
 def test_the_header_wins_over_the_address(service, held):
     epochs(service, held, 5)
     service.end(held, "diverged")
@@ -128,6 +136,30 @@ def test_a_silent_stream_is_kept_open_by_comments(service, held, monkeypatch):
             if seen == 2:
                 break
     assert seen == 2
+
+
+def test_a_stream_ends_with_the_key_that_opened_it(service, held):
+    key = service.key("read")
+    with (
+        service.client(key["secret"], **STREAM) as reader,
+        reader.stream("GET", f"/jobs/{held.job_id}/events") as answer,
+    ):
+        found = frames(answer.iter_lines())
+        assert next(found)[1] == "state"
+        assert service.http.delete(f"/keys/{key['id']}").status_code == 204
+        time.sleep(2 * events.POLL_SECONDS)
+        epochs(service, held, 3)
+        assert [kind for _, kind, _ in found if kind == "epoch"] == []
+
+
+def test_a_stream_of_a_job_that_is_deleted_ends(service, held):
+    with service.http.stream("GET", f"/jobs/{held.job_id}/events", headers=STREAM) as answer:
+        found = frames(answer.iter_lines())
+        assert next(found)[1] == "state"
+        with service.database.begin() as tx:
+            tx.execute(delete(Event).where(Event.job_id == held.job_id))
+            tx.execute(delete(Job).where(Job.id == held.job_id))
+        assert [kind for _, kind, _ in found] == ["state"]  # of the claim; and no broken connection
 
 
 def test_many_streams_do_not_starve_the_handlers(service, held):

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import time
 
 import httpx
 import numpy as np
@@ -102,6 +103,8 @@ def test_models_of_texts_and_tables_take_no_arrays(published, send):
         {"model": ""},
         {"top_k": "0"},
         {"top_k": "a"},
+        {"top_k": "a", "outputs": "class"},
+        {"top_k": "1", "outputs": "class"},
         {"outputs": "logits"},
         {"outputs": ""},
         {"more": "1"},
@@ -114,6 +117,22 @@ def test_parameters_that_cannot_be_used_are_named(shared, published, query):
     )
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["parameter"] == next(iter(query))
+
+
+def test_an_array_is_an_answer_only_to_who_wants_it_and_to_what_it_can_tell(shared, published):
+    model_id, _ = published("vectors")
+    body = {"model": model_id, "inputs": ROWS.tolist(), "outputs": ["probabilities"]}
+
+    def kind(accept):
+        return shared.http.post("/predict", json=body, headers={"Accept": accept}).headers["Content-Type"]
+
+    assert kind("application/x-npy;q=0, application/json") == "application/json"
+    assert kind("application/x-npy;q=0.1, application/json") == "application/json"
+    assert kind("Application/X-NPY") == NPY
+    labelled = shared.http.post(
+        "/predict", json=body | {"labels": ["0"] * len(ROWS)}, headers={"Accept": NPY}
+    )
+    assert (labelled.status_code, labelled.json()["errors"][0]["pointer"]) == (422, "/labels")
 
 
 def test_a_model_that_nobody_published_is_not_found_by_its_name(shared):
@@ -212,6 +231,25 @@ def test_the_first_answers_come_while_questions_are_still_sent(shared, published
         wire.sendall(b"d\r\n[1, 1, 1, 1]\n\r\n0\r\n\r\n")
         while b'"line":2' not in seen:
             seen += wire.recv(4096)
+
+
+def test_lines_are_no_longer_answered_once_the_key_is_revoked(shared, published):
+    model_id, _ = published("vectors")
+    key = shared.key("predict")
+
+    def questions():
+        yield b"[0, 0, 0, 0]\n"
+        time.sleep(1)  # until it was let in
+        assert shared.http.delete(f"/keys/{key['id']}").status_code == 204
+        yield b"[1, 1, 1, 1]\n"
+
+    with (
+        shared.client(key["secret"], **{"Content-Type": NDJSON}) as asker,
+        asker.stream("POST", "/predict", params={"model": model_id}, content=questions()) as answer,
+    ):
+        said = [json.loads(line) for line in answer.iter_lines()]
+    assert "class" in said[0]
+    assert said[-1]["error"]["code"] == "unauthorized"
 
 
 def test_empty_lines_count_and_ask_nothing(published, ask_lines):

@@ -96,6 +96,8 @@ def test_progress_and_failure_are_shown(service, dataset):
         ({"priority": 101}, "invalid", "/priority"),
         ({"name": ""}, "invalid", "/name"),
         ({"name": "a\x00b"}, "invalid", "/name"),
+        *(({"name": f"a{more}"}, "invalid", "/name") for more in ("@b", "@3", "@b@champion")),
+        ({"name": "mdl_" + "0" * 26}, "invalid", "/name"),
         ({"nmae": "x"}, "invalid", "/nmae"),
     ],
 )

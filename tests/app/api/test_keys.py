@@ -73,6 +73,24 @@ def test_a_key_ends_when_it_expires_or_is_revoked(shared):
     assert status(shared, brief["secret"]) == 401
 
 
+@pytest.mark.parametrize("late", ["9999-12-31T23:59:59.9999999Z", "9999-12-31T23:59:59-23:59"])
+def test_a_key_that_ends_after_the_year_9999_is_refused_and_not_made(shared, late):
+    before = shared.http.get("/keys?limit=1").json()["data"]
+    answer = shared.http.post("/keys", json={"name": "late", "scopes": ["read"], "expires_at": late})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/expires_at")
+    assert shared.http.get("/keys?limit=1").json()["data"] == before
+    assert shared.key("read", expires_at="9999-12-31T23:59:59Z")["expires_at"] == "9999-12-31T23:59:59.000Z"
+
+
+def test_a_key_of_before_that_ends_later_than_can_be_told_is_listed_and_revoked(shared):
+    made = shared.key("read")
+    with shared.database.begin() as tx:
+        tx.execute(update(Key).where(Key.id == made["id"]).values(expires_at=253402387199.0))
+    listed = shared.http.get("/keys?limit=1").json()["data"]
+    assert [key["expires_at"] for key in listed] == ["9999-12-31T23:59:59.000Z"]
+    assert shared.http.delete(f"/keys/{made['id']}").status_code == 204
+
+
 def test_a_revocation_elsewhere_is_known_within_seconds(shared, monkeypatch):
     monkeypatch.setattr("app.core.keyring.FRESH_SECONDS", 0.3)
     made = shared.key("read")

@@ -147,6 +147,16 @@ def test_rows_that_the_model_cannot_read_are_the_protocol_s_error(
     assert caught.value.status() == "422"
 
 
+def test_a_value_of_a_column_without_an_axis_is_refused(shared, published):
+    model_id, _ = published("tabular")
+    given = [{"name": name, "datatype": "FP64", "shape": [1], "data": [1.0]} for name in "ab"]
+    given += [{"name": "c", "datatype": "BYTES", "shape": [1], "data": ["x"]}]
+    path = f"/v2/models/{model_id}/infer"
+    assert shared.http.post(path, json={"inputs": given}).status_code == 200
+    given[0] |= {"shape": [], "data": 1.0}
+    assert shared.http.post(path, json={"inputs": given}).status_code == 422
+
+
 def test_errors_are_one_text_as_the_protocol_has_them(shared, published):
     model_id, _ = published("vectors")
     path = f"/v2/models/{model_id}/infer"
@@ -161,7 +171,10 @@ def test_errors_are_one_text_as_the_protocol_has_them(shared, published):
         ],
         400: [
             shared.http.post(path, content=b"{", headers={"Content-Type": "application/json"}),
-            shared.http.post(path, json={}, headers={"Inference-Header-Content-Length": "999"}),
+            *(
+                shared.http.post(path, json={}, headers={"Inference-Header-Content-Length": length})
+                for length in ("999", "0" * 5000, "0" * 25 + "9", "-1", "\u00b2".encode("latin-1"))
+            ),
         ],
         413: [shared.http.post(path, content=bytes(9 * 2**20), headers={"Content-Type": "application/json"})],
         422: [
@@ -181,6 +194,11 @@ def test_errors_are_one_text_as_the_protocol_has_them(shared, published):
                 {"inputs": [{**good, "data": None}]},
                 {"inputs": [{**good, "parameters": {"binary_data_size": 16}}]},
                 {"inputs": [{**good, "datatype": "BYTES"}]},
+                {"inputs": [{**good, "datatype": []}]},
+                {"inputs": [{**good, "shape": [], "data": 1.0}]},
+                {"inputs": [{**good, "parameters": [1]}]},
+                {"inputs": [good], "parameters": "x"},
+                {"inputs": [good], "outputs": [{"name": "label", "parameters": [1]}]},
                 {"inputs": [good], "outputs": [{"name": "logits"}]},
                 {"inputs": [good], "outputs": "label"},
             )

@@ -54,6 +54,8 @@ def test_the_contract_names_every_answer(shared):
             names.add(operation["operationId"])
             assert operation["summary"]
             assert {"401", "404", "421", "422", "500", "503"} <= operation["responses"].keys()
+            read = "requestBody" in operation or "Idempotency-Key" in str(operation.get("parameters"))
+            assert not read or "400" in operation["responses"], operation["operationId"]
             for status, answer in operation["responses"].items():
                 if int(status) >= 400:
                     assert list(answer["content"]) == ["application/problem+json"]

@@ -180,15 +180,40 @@ def test_numbers_that_are_not_finite_are_422_and_broken_json_400(shared, publish
         assert shared.http.post("/predict", content=body, headers=head).status_code == 400
 
 
-def test_too_many_probabilities_at_once_ask_for_top_k(published, ask, monkeypatch):
-    from app.api import answers
+def test_too_many_probabilities_at_once_ask_for_top_k(shared, published, ask, monkeypatch):
+    from app.api import wishes
 
-    model_id, _ = published("vectors")
-    monkeypatch.setattr(answers, "MOST_NUMBERS", 5)
-    answer = ask(model_id, [[0, 0, 0, 0]] * 2)
+    model_id, _ = published("vectors")  # three classes
+    monkeypatch.setattr(wishes, "MOST_NUMBERS", 5)
+    two = [[0, 0, 0, 0]] * 2
+    answer = ask(model_id, two)
     assert answer.status_code == 422
     assert "top_k" in answer.json()["detail"]
-    assert ask(model_id, [[0, 0, 0, 0]] * 2, top_k=1).status_code == 200
+    assert ask(model_id, two, top_k=1).status_code == 200
+    assert ask(model_id, two, outputs=["class"]).status_code == 200  # of one number a row
+    for more in ({"labels": ["0", "1"]}, {"outputs": ["class", "noisy_probabilities"]}):
+        assert ask(model_id, two, **({"outputs": ["class"]} | more)).status_code == 422
+    for name, status in (("label", 200), ("probabilities", 422)):
+        tensor = {"name": "vectors", "datatype": "FP32", "shape": [2, 4], "data": [0] * 8}
+        body = {"inputs": [tensor], "outputs": [{"name": name}]}
+        assert shared.http.post(f"/v2/models/{model_id}/infer", json=body).status_code == status
+
+
+def test_what_would_be_dropped_without_a_word_is_refused(shared, published, ask):
+    model_id, job = published("vectors")
+    row = [[0, 0, 0, 0]]
+    for outputs in (["class"], ["noisy_probabilities"]):
+        answer = ask(model_id, row, outputs=outputs, top_k=1)
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/top_k")
+    dataset = shared.http.get(f"/jobs/{job}").json()["dataset_id"]
+    body = {"model": model_id, "dataset_id": dataset, "outputs": ["class"], "top_k": 1}
+    answer = shared.http.post("/predictions", json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/top_k")
+    query = {"model": model_id, "outputs": "class", "top_k": 1}
+    answer = shared.http.post("/predictions", params=query, content=b"x")
+    assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, "top_k")
+    answer = shared.http.post("/predict?top_k=1", json={"model": model_id, "inputs": row})
+    assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (422, "top_k")
 
 
 @pytest.mark.parametrize(

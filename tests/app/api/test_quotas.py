@@ -150,6 +150,16 @@ def test_rows_predicted_a_day(shared, tenant, sources, trained):
     assert shared.http.get(f"/projects/{project}").json()["usage"]["predictions_today"] == 5
 
 
+def test_a_project_that_is_posted_twice_with_a_key_is_one(shared):
+    body, key = {"name": "once"}, {"Idempotency-Key": "project-1"}
+    one, two = (shared.http.post("/projects", json=body, headers=key) for _ in range(2))
+    assert (one.status_code, two.status_code) == (201, 201)
+    assert (one.json(), one.headers["Location"]) == (two.json(), two.headers["Location"])
+    other = shared.http.post("/projects", json={"name": "other"}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert shared.http.post("/projects", json=body).json()["id"] != one.json()["id"]
+
+
 def test_an_admin_sees_and_changes_quotas(shared, tenant, csv_file):
     http, project = tenant(jobs_per_day=0)
     dataset = http.post("/datasets", content=csv_file).json()["id"]
