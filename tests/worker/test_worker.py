@@ -118,9 +118,11 @@ def test_a_worker_that_was_frozen_past_its_lease_publishes_nothing(make_home, un
     trainer = reached(home, first, job_id)
     supervisor = psutil.Process(trainer.ppid())
     supervisor.suspend()
+    trainer.suspend()  # else it may end its training, and leave its heir nothing to gain
     psutil.Process(first.pid).suspend()  # its relay and its other process would take the job back
     home.start()
     until(lambda: home.look(job_id).fence == 2, explain=home.said)
+    trainer.resume()
     supervisor.resume()
     until(lambda: gone([trainer]))
     psutil.Process(first.pid).resume()
