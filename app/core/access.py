@@ -4,19 +4,22 @@ import contextlib
 import os
 import secrets
 
-from app.core.settings import Settings
+from app.core.settings import TOKEN_FILE, Settings
 
 
 def token(settings: Settings) -> str:
     """The token that every request must show."""
     if settings.token is not None:
         return settings.token.get_secret_value()
-    path = settings.root / "token"
+    path = settings.root / TOKEN_FILE
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"token.{os.getpid()}")
     draft.touch(mode=0o600)
     try:
-        draft.write_text(secrets.token_urlsafe(32), encoding="ascii")
+        with draft.open("w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(32))
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave a file that is empty
         with contextlib.suppress(FileExistsError):  # an earlier start, or another process, made one
             os.link(draft, path)
     finally:
@@ -25,5 +28,5 @@ def token(settings: Settings) -> str:
 
 
 def matches(shown: str, expected: str) -> bool:
-    """Compare in constant time; strings that are not ASCII are legal and wrong."""
-    return secrets.compare_digest(shown.encode(), expected.encode())
+    """Compare in constant time; strings that are not ASCII are legal and wrong, and nothing matches nothing."""
+    return secrets.compare_digest(shown.encode(), expected.encode()) and bool(expected)

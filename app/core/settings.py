@@ -15,6 +15,7 @@ from app.core.callers import Limits
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MEMORY_BROKER = "memory://"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+TOKEN_FILE, SHORTEST_TOKEN = "token", 24  # in the home; characters
 
 
 class Settings(BaseSettings):
@@ -74,8 +75,19 @@ class Settings(BaseSettings):
     def _private_or_guarded(self) -> Self:
         if self.host not in LOOPBACK and self.token is None:
             raise ValueError("C2S_TOKEN must be set before the service listens beyond this machine")
-        if self.token is not None and len(self.token.get_secret_value()) < 24:
-            raise ValueError("C2S_TOKEN must have at least 24 characters")
+        if self.token is not None and len(self.token.get_secret_value()) < SHORTEST_TOKEN:
+            raise ValueError(f"C2S_TOKEN must have at least {SHORTEST_TOKEN} characters")
+        return self
+
+    @model_validator(mode="after")
+    def _kept_token(self) -> Self:
+        """A file that was emptied, or written by hand, would let in whoever shows as little."""
+        kept = None if self.token is not None else _kept(self.root / TOKEN_FILE)
+        if kept is not None and len(kept) < SHORTEST_TOKEN:
+            raise ValueError(
+                f"the file {TOKEN_FILE!r} in {self.root} holds no token of at least {SHORTEST_TOKEN}"
+                " characters: remove it, and the next start makes one"
+            )
         return self
 
     @model_validator(mode="after")
@@ -140,6 +152,13 @@ class BucketSettings(BaseSettings):
     cache_bytes: PositiveInt = Field(20 * GIB, validation_alias="C2S_CACHE_BYTES")  # copies on this host
     access_key_id: str = Field(validation_alias="AWS_ACCESS_KEY_ID")
     secret_access_key: SecretStr = Field(validation_alias="AWS_SECRET_ACCESS_KEY")
+
+
+def _kept(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:  # none is kept yet, or it is not ours to read
+        return None
 
 
 @functools.cache

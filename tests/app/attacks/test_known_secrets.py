@@ -6,6 +6,8 @@ import secrets
 import stat
 from pathlib import Path
 
+import pytest
+
 import app
 from app.core import access, keys
 from app.core.settings import Settings
@@ -24,6 +26,18 @@ def test_two_fresh_installs_have_different_keys_that_only_their_owner_can_read(t
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
         assert [path.name for path in home.iterdir()] == ["token"]  # no draft is left behind
         assert access.token(Settings(home=home)) == token
+
+
+@pytest.mark.parametrize("kept", ["", " \n", "a", "x" * 23])
+def test_a_token_file_that_anybody_could_match_is_refused_at_the_start(tmp_path, kept):
+    (tmp_path / "token").write_text(kept)
+    with pytest.raises(ValueError, match="holds no token of at least 24 characters"):
+        Settings(home=tmp_path)
+    assert Settings(home=tmp_path, token="y" * 24).token is not None  # the file has no say then
+
+
+def test_nothing_matches_an_empty_secret():
+    assert not access.matches("", "")
 
 
 def test_the_sources_hold_no_secret():
