@@ -129,9 +129,8 @@ class Class2SimiClassifier(ClassifierMixin, BaseEstimator):
             images, labels = validate_data(self, X, y, **IMAGES)
             pixels = encoding.from_array(images)
             x = encoding.apply(pixels, images)
-            spec = (
-                pixels.model_dump(mode="json") if images.dtype.kind == "f" else {}
-            )  # of bytes the shape says all
+            if images.dtype.kind == "f":  # of bytes the shape says all
+                spec = pixels.model_dump(mode="json")
         else:
             rows, labels = validate_data(self, X, y, **VECTORS)
             x = rows if isinstance(rows, np.ndarray) else data.Bags.of(rows)

@@ -157,10 +157,35 @@ def test_a_value_of_a_column_without_an_axis_is_refused(shared, published):
     assert shared.http.post(path, json={"inputs": given}).status_code == 422
 
 
+GOOD = {"name": "vectors", "shape": [1, 4], "datatype": "FP32", "data": [0, 0, 0, 0]}
+MALFORMED = (
+    [],
+    {},
+    {"inputs": []},
+    {"inputs": [1]},
+    {"inputs": [GOOD, GOOD]},
+    {"inputs": [{**GOOD, "shape": [2, 4]}]},
+    {"inputs": [{**GOOD, "shape": [-1, 4]}]},
+    {"inputs": [{**GOOD, "shape": "4"}]},
+    {"inputs": [{**GOOD, "datatype": "FP8"}]},
+    {"inputs": [{**GOOD, "data": ["a", "b", "c", "d"]}]},
+    {"inputs": [{**GOOD, "data": [[0, 0], [0]]}]},
+    {"inputs": [{**GOOD, "data": None}]},
+    {"inputs": [{**GOOD, "parameters": {"binary_data_size": 16}}]},
+    {"inputs": [{**GOOD, "datatype": "BYTES"}]},
+    {"inputs": [{**GOOD, "datatype": []}]},
+    {"inputs": [{**GOOD, "shape": [], "data": 1.0}]},
+    {"inputs": [{**GOOD, "parameters": [1]}]},
+    {"inputs": [GOOD], "parameters": "x"},
+    {"inputs": [GOOD], "outputs": [{"name": "label", "parameters": [1]}]},
+    {"inputs": [GOOD], "outputs": [{"name": "logits"}]},
+    {"inputs": [GOOD], "outputs": "label"},
+)
+
+
 def test_errors_are_one_text_as_the_protocol_has_them(shared, published):
     model_id, _ = published("vectors")
     path = f"/v2/models/{model_id}/infer"
-    good = {"name": "vectors", "shape": [1, 4], "datatype": "FP32", "data": [0, 0, 0, 0]}
     answers = {
         404: [shared.http.get("/v2/models/nobody"), shared.http.get("/v2/nothing")],
         401: [shared.http.get("/v2", headers={"Authorization": ""})],
@@ -177,32 +202,7 @@ def test_errors_are_one_text_as_the_protocol_has_them(shared, published):
             ),
         ],
         413: [shared.http.post(path, content=bytes(9 * 2**20), headers={"Content-Type": "application/json"})],
-        422: [
-            shared.http.post(path, json=body)
-            for body in (
-                [],
-                {},
-                {"inputs": []},
-                {"inputs": [1]},
-                {"inputs": [good, good]},
-                {"inputs": [{**good, "shape": [2, 4]}]},
-                {"inputs": [{**good, "shape": [-1, 4]}]},
-                {"inputs": [{**good, "shape": "4"}]},
-                {"inputs": [{**good, "datatype": "FP8"}]},
-                {"inputs": [{**good, "data": ["a", "b", "c", "d"]}]},
-                {"inputs": [{**good, "data": [[0, 0], [0]]}]},
-                {"inputs": [{**good, "data": None}]},
-                {"inputs": [{**good, "parameters": {"binary_data_size": 16}}]},
-                {"inputs": [{**good, "datatype": "BYTES"}]},
-                {"inputs": [{**good, "datatype": []}]},
-                {"inputs": [{**good, "shape": [], "data": 1.0}]},
-                {"inputs": [{**good, "parameters": [1]}]},
-                {"inputs": [good], "parameters": "x"},
-                {"inputs": [good], "outputs": [{"name": "label", "parameters": [1]}]},
-                {"inputs": [good], "outputs": [{"name": "logits"}]},
-                {"inputs": [good], "outputs": "label"},
-            )
-        ],
+        422: [shared.http.post(path, json=body) for body in MALFORMED],
     }
     for status, several in answers.items():
         for answer in several:
