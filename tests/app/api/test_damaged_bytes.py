@@ -39,7 +39,7 @@ def stored(shared, published):
 
 
 @pytest.mark.parametrize("how", ["cut", "gone"])
-def test_a_model_without_its_card(shared, stored, harmed, how):
+def test_a_model_whose_card_is_damaged_is_told_so_everywhere(shared, stored, harmed, how):
     model, job, folder, _ = stored
     harmed(folder / "card.json", how)
     asked = [shared.http.get(path) for path in (f"{job}/transition", f"/ui{job}", f"/ui/models/{model}")]
@@ -51,7 +51,7 @@ def test_a_model_without_its_card(shared, stored, harmed, how):
 
 
 @pytest.mark.parametrize("how", ["cut", "gone"])
-def test_judged_labels(shared, stored, harmed, how):
+def test_judged_labels_that_are_damaged_are_told_so_everywhere(shared, stored, harmed, how):
     _, job, _, result = stored
     harmed(result / "labels.parquet", how)
     for path in ("issues", "report", "corrected", "gold", "decisions"):
@@ -62,21 +62,21 @@ def test_judged_labels(shared, stored, harmed, how):
 
 
 @pytest.mark.parametrize("how", ["cut", "gone"])
-def test_a_report(shared, stored, harmed, how):
+def test_a_damaged_report_is_told_so_on_pages_too(shared, stored, harmed, how):
     _, job, _, result = stored
     harmed(result / "report.json", how)
     for path in (f"{job}/report", f"{job}/gold", f"/ui{job}"):
         told(shared.http.get(path))
 
 
-def test_rows_held_out(shared, stored, harmed):
+def test_damaged_rows_held_out_are_told_so(shared, stored, harmed):
     _, job, _, result = stored
     harmed(result / "held.parquet", "cut")
     told(shared.http.get(f"{job}/gold"))
 
 
 @pytest.mark.parametrize("how", ["cut", "gone"])
-def test_rows_of_a_dataset(shared, stored, harmed, how):
+def test_damaged_rows_of_a_dataset_are_told_so_on_pages_too(shared, stored, harmed, how):
     _, job, _, _ = stored
     dataset = shared.http.get(job).json()["dataset_id"]
     harmed(shared.store.dataset(dataset) / "x.npy", how)
@@ -88,7 +88,7 @@ def test_rows_of_a_dataset(shared, stored, harmed, how):
 
 
 @pytest.mark.parametrize("how", ["cut", "gone"])
-def test_results_of_predictions(shared, stored, harmed, how):
+def test_damaged_results_of_predictions_are_told_so(shared, stored, harmed, how):
     dataset = shared.http.get(stored[1]).json()["dataset_id"]
     job = shared.http.post("/predictions", json={"model": stored[0], "dataset_id": dataset}).json()["id"]
     since, held = time.monotonic(), shared.claim()
