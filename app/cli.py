@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from app.commands import demo, keys, service
+from app.commands import demo, keys, opening, service
 from app.core import errors
 from c2s.commands import entry, exits
 
@@ -18,6 +18,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as exc:
         if not _told(exc):
             raise
+    except Exception as exc:
+        if (refusal := _of_database(exc)) is None:
+            raise
+        sys.stderr.write(f"c2s: {refusal}\n")
+        return _code(refusal)
     return entry.REFUSED
 
 
@@ -29,6 +34,15 @@ def _code(exc: errors.ServiceError) -> int:
             return exits.AWAY
         case _:
             return exits.REFUSED
+
+
+def _of_database(exc: Exception) -> errors.ServiceError | None:
+    """What to say if it was the database; without SQLAlchemy loaded it was not."""
+    if "sqlalchemy" not in sys.modules:
+        return None
+    from sqlalchemy.exc import DBAPIError
+
+    return opening.refusal(exc, service.load()) if isinstance(exc, DBAPIError) else None
 
 
 def _told(exc: ValueError) -> bool:

@@ -5,6 +5,7 @@ import sys
 import time
 from typing import Any
 
+from app.commands import opening
 from app.commands.service import load
 from app.core import errors
 from c2s.commands.key import SCOPES
@@ -33,13 +34,10 @@ def run_list(_chosen: argparse.Namespace) -> None:
     """One line a key; secrets are not kept."""
     from sqlalchemy import select
 
-    from app.core.db import Database
     from app.core.ownership import Key
 
-    database = Database(load().database)
-    with database.read() as tx:
+    with opening.database(load()) as database, database.read() as tx:
         found = tx.scalars(select(Key).order_by(Key.id.desc())).all()
-    database.close()
     for key in found:
         sys.stdout.write(f"{key.id}  {key.prefix}  {','.join(key.scopes):<24}{_state(key):<9}{key.name}\n")
     if not found:
@@ -50,7 +48,6 @@ def run_make(chosen: argparse.Namespace) -> None:
     """Print the secret alone on its line, so that scripts can take it."""
     from app.core import audit, keys, projects
     from app.core.callers import DEFAULT_PROJECT
-    from app.core.db import Database
     from app.core.keyring import OPERATOR
 
     scopes = [scope.strip() for scope in chosen.scopes.split(",")]
@@ -59,8 +56,7 @@ def run_make(chosen: argparse.Namespace) -> None:
     if chosen.days is not None and not 0 < chosen.days < 36_500:
         raise errors.Invalid("a key lasts more than 0 days")
     known = load()
-    database = Database(known.database)
-    with database.begin() as tx:
+    with opening.database(known) as database, database.begin() as tx:
         key, secret = keys.create(
             tx,
             name=chosen.name,
@@ -70,7 +66,6 @@ def run_make(chosen: argparse.Namespace) -> None:
             expires_at=None if chosen.days is None else time.time() + chosen.days * DAY_SECONDS,
         )
         audit.note(tx, OPERATOR, "key.create", key.id, prefix=key.prefix, scopes=key.scopes)
-    database.close()
     sys.stderr.write(f"key {key.id}; its secret is shown only now:\n")
     sys.stdout.write(f"{secret}\n")
 
@@ -78,14 +73,11 @@ def run_make(chosen: argparse.Namespace) -> None:
 def run_revoke(chosen: argparse.Namespace) -> None:
     """Known to a running service within 5 seconds."""
     from app.core import audit, keys
-    from app.core.db import Database
     from app.core.keyring import OPERATOR
 
-    database = Database(load().database)
-    with database.begin() as tx:
+    with opening.database(load()) as database, database.begin() as tx:
         keys.revoke(tx, chosen.id)
         audit.note(tx, OPERATOR, "key.revoke", chosen.id)
-    database.close()
     sys.stdout.write(f"{chosen.id} is revoked\n")
 
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.commands import opening
 from app.core import errors
 
 if TYPE_CHECKING:
@@ -143,20 +144,13 @@ def run_check(chosen: argparse.Namespace) -> None:
 def run_doctor(chosen: argparse.Namespace) -> None:
     """Print the findings; exit 2 if something is lost."""
     from app import doctor
-    from app.core import readiness, stores
-    from app.core.db import Database
+    from app.core import stores
 
     known = load()
-    file = known.database.removeprefix("sqlite:///")
-    if file != known.database and not Path(file).exists():  # to open it would make it
-        raise errors.Conflict(f"there is no database {file}: C2S_HOME names the service's folder")
-    database = Database(known.database)
-    if (schema := readiness.migrations(database)).state == "missing":
-        raise errors.Conflict(schema.detail)
-    store = stores.open_store(known)
-    found = doctor.examine(
-        database, store, young=0 if chosen.all_ages else doctor.YOUNG_SECONDS, deep=chosen.deep
-    )
+    with opening.database(known) as database:
+        store = stores.open_store(known)
+        young = 0 if chosen.all_ages else doctor.YOUNG_SECONDS
+        found = doctor.examine(database, store, young=young, deep=chosen.deep)
     for finding in found:
         size = store.size(finding.key)
         sys.stdout.write(f"{finding.kind:<7}{finding.key}  {finding.what} ({size} bytes)\n")

@@ -74,7 +74,9 @@ def migrations(database: db.Database) -> Finding:
         with database.read() as tx:
             found = tx.scalar(text("SELECT version_num FROM alembic_version"))
     except SQLAlchemyError:
-        return Finding("migrations", "missing", "the version of the schema cannot be read")
+        return Finding(
+            "migrations", "missing", "the version of the schema cannot be read: `c2s migrate` makes one"
+        )
     if found == head:
         return Finding("migrations")
     if found in _revisions():
