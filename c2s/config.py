@@ -124,6 +124,9 @@ class EarlyLearning(Exact):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.7  # of what is remembered; the authors'
 
 
+Precision = Literal["float32", "bfloat16"]
+
+
 class Stage(Exact):
     epochs: Epochs | None = None
     batch_size: Annotated[int, Field(ge=2, le=65_536)] | None = None  # a pair needs two rows
@@ -139,7 +142,7 @@ class Stage(Exact):
     augment: Augment | None = None
     elr: EarlyLearning | None = None  # None trains without
     mixup: Positive | None = None  # both parameters of the Beta that shares are drawn from; None: no mixing
-    precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast on CUDA only
+    precision: Precision = "float32"  # bfloat16: where the device has units for it
 
 
 class FirstStage(Stage):

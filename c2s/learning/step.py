@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from c2s import streams
-from c2s.learning import batches, schedule
+from c2s.learning import batches, precision, schedule
 from c2s.learning.phase import Phase
 from c2s.learning.trainee import Trainee
 from c2s.methods import losses
@@ -43,8 +43,7 @@ def take(
     rows = rows.to(source.device)
     mixture = _mixture(phase, len(rows), at.step)
     x = _inputs(source, rows, phase, at, mixture)
-    # bfloat16 on a CPU can kill the process (some advertise an instruction set that traps): CUDA only
-    half = stage.precision == "bfloat16" and source.device.type == "cuda"
+    half = precision.halves(stage.precision, source.device)
     with torch.autocast(source.device.type, torch.bfloat16, enabled=half):
         logits = trainee.net(x)
     loss = _loss(phase, logits, targets[rows], trainee.T(at.moment), mixture)

@@ -31,7 +31,8 @@ class NormReluPool(torch.autograd.Function):
         scale = gamma * inverse
         top, where = functional.max_pool2d_with_indices(wide, [2, 2])  # (b, c, h / 2, w / 2)
         pooled = _affine(top, scale, beta - mean * scale).clamp_min_(0)
-        ctx.save_for_backward(x, top, where, pooled, scale, mean, inverse)
+        ctx.save_for_backward(wide, top, where, pooled, scale, mean, inverse)
+        ctx.dtype = x.dtype  # type: ignore[attr-defined]
         ctx.mark_non_differentiable(mean, variance)
         return pooled.to(x.dtype), mean, variance
 
@@ -40,8 +41,7 @@ class NormReluPool(torch.autograd.Function):
     def backward(
         ctx: FunctionCtx, grad: Tensor, _mean: Tensor, _variance: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        x, top, where, pooled, scale, mean, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
-        wide = _wide(x)
+        wide, top, where, pooled, scale, mean, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
         points = wide.numel() // wide.shape[1]
         g = torch.ops.aten.threshold_backward(_wide(grad), pooled, 0)  # zero where the ReLU was off
         d_beta = _channel_sums(_rows(g), len(scale))
@@ -54,7 +54,7 @@ class NormReluPool(torch.autograd.Function):
             g, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, where
         )
         _rows(dx).addcmul_(_rows(wide), _tiled(slope, wide)).add_(_tiled(level, wide))
-        return dx.to(x.dtype), d_gamma, d_beta, torch.zeros_like(scale), None
+        return dx.to(ctx.dtype), d_gamma, d_beta, torch.zeros_like(scale), None
 
 
 class ConvNormPool(nn.Module):

@@ -86,6 +86,7 @@ def run_many(
     out: Path,
     data_folder: Path | None = None,
     device: str = "cpu",
+    precision: config.Precision = "float32",
     report: training.Report = training.quiet,
     told: Told = lambda run, row: None,
 ) -> list[results.Row]:
@@ -99,7 +100,8 @@ def run_many(
             if run.dataset not in loaded:
                 loaded = {run.dataset: sources.load(run.dataset, data_folder)}  # one in memory at a time
             told(run, None)
-            rows.append(run_cell(run, loaded[run.dataset], out=out, device=device, report=report))
+            source = loaded[run.dataset]
+            rows.append(run_cell(run, source, out=out, device=device, precision=precision, report=report))
             told(run, rows[-1])
     return rows
 
@@ -130,25 +132,30 @@ def run_cell(
     *,
     out: Path,
     device: str = "cpu",
+    precision: config.Precision = "float32",
     report: training.Report = training.quiet,
 ) -> results.Row:
-    """The run's line: read if it is finished, else trained, from where an earlier attempt stopped, and written."""
+    """The run's line: read if it is finished, else trained, from where an earlier attempt stopped, and written.
+
+    Like the device, the precision is how a run is computed and not which run it is.
+    """
     if row := _finished(run, out):
         return row
     device = workbench.pick_device(device)
-    row = _identity(run, device)
+    row = _identity(run, device) | {"precision": precision}
     if (twin := forms.twin(row, results.read(out / RESULTS))) is not None:
         row = twin | row | {"same_as": twin["key"], "seconds": 0.0}
         results.append(out / RESULTS, row)
         return row
-    folder = out / f"{run.key}-{version.source()}"  # what other source began is begun anew
+    folder = out / f"{run.key}-{version.source()}-{precision}"  # what other source began is begun anew
     row |= {"resumed": folder.exists()}
+    chosen = settings.computed_in(run.config, precision)
     cell = {"dataset": run.dataset, "noise": run.noise, "subset": run.subset, "source": version.source()}
-    shelves = groundwork.shelves(out / GROUNDWORK, cell, run.config)
+    shelves = groundwork.shelves(out / GROUNDWORK, cell, chosen)
     row |= {"borrowed": groundwork.borrow(shelves, folder)}
     began = time.perf_counter()
     try:
-        row |= _outcome(run, source, folder, device=device, report=report)
+        row |= _outcome(run, source, chosen, folder, device=device, report=report)
         groundwork.keep(shelves, folder)
     except (errors.Diverged, errors.NotLearnable) as exc:  # it would end so again: a result, not an accident
         row |= {"failure": str(exc)}
@@ -160,7 +167,13 @@ def run_cell(
 
 
 def _outcome(
-    run: Run, source: Source, folder: Path, *, device: str, report: training.Report
+    run: Run,
+    source: Source,
+    chosen: config.TrainConfig,
+    folder: Path,
+    *,
+    device: str,
+    report: training.Report,
 ) -> dict[str, Any]:
     part = source if run.subset is None else source.first(run.subset)
     y = _labels(run, part)
@@ -169,7 +182,7 @@ def _outcome(
     def probe(net: torch.nn.Module) -> dict[str, float]:
         return {"test": evaluation.accuracy(net, part.x_test, part.y_test, device)}
 
-    result = pipeline.run(part.labelled(y), run.config, folder, device=device, report=report, probe=probe)
+    result = pipeline.run(part.labelled(y), chosen, folder, device=device, report=report, probe=probe)
     found = {
         "rows": len(y),
         "noise_rate": float((y != part.y).mean()) if run.noise != cells.REAL else None,

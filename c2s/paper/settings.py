@@ -136,6 +136,15 @@ def build(
     )
 
 
+def computed_in(chosen: config.TrainConfig, precision: config.Precision) -> config.TrainConfig:
+    """The same run, its products computed with other numbers."""
+    stages = {
+        name: stage.model_copy(update={"precision": precision})
+        for name, stage in (("stage1", chosen.stage1), ("stage2", chosen.stage2))
+    }
+    return chosen.model_copy(update=stages)
+
+
 def _preset(name: str) -> Preset:
     for preset in PRESETS:
         if name == preset:
