@@ -3,6 +3,7 @@
 import numpy as np
 
 from c2s import config, naming
+from c2s.learning import precision
 from c2s.learning.training import Fitted
 from c2s.matrix import transition
 from c2s.methods.matrices import Matrix
@@ -67,6 +68,14 @@ def on_given(chosen: config.TrainConfig) -> list[str]:
         case config.Revision():
             return ["revision took the given matrix as a start and revised it: T may differ from it."]
     return []
+
+
+def on_precision(bench: Workbench) -> list[str]:
+    """That bfloat16 was asked for in vain."""
+    asked = any(stage.precision == "bfloat16" for stage in (bench.config.stage1, bench.config.stage2))
+    if not asked or precision.halves("bfloat16", bench.device):
+        return []
+    return ["This device has no units for bfloat16 that work, so the run was computed in float32."]
 
 
 def _on_pruned(chosen: config.TrainConfig) -> list[str]:

@@ -283,10 +283,6 @@ def test_cosine_falls_from_the_full_rate_to_zero():
     assert schedule.rate_at(stage, 39, 10, 4) < 0.001
 
 
-def test_bfloat16_is_for_cuda_and_leaves_a_cpu_run_as_it_is():
-    assert_same_weights(fit(phase(precision="bfloat16")), fit(phase()))
-
-
 def test_a_stop_between_epochs_loses_none_of_them(tmp_path):
     def stop(progress: training.Progress) -> None:
         if progress.epoch == 2:

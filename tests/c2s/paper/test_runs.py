@@ -135,6 +135,25 @@ def test_methods_of_one_cell_share_stage_1_and_end_where_they_would_alone(
     assert shared["errors"] == alone["errors"]
 
 
+def test_a_run_computed_in_other_numbers_is_the_same_run_on_ground_of_its_own(
+    source: sources.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    real = pipeline.run
+
+    def noted(dataset, chosen, *args, **kwargs):
+        asked.append((chosen.stage1.precision, chosen.stage2.precision))
+        return real(dataset, chosen, *args, **kwargs)
+
+    monkeypatch.setattr(pipeline, "run", noted)
+    runs.run_cell(dataclasses.replace(RUN, method="forward"), source, out=tmp_path)
+    row = runs.run_cell(RUN, source, out=tmp_path, precision="bfloat16")
+    assert asked == [("float32", "float32"), ("bfloat16", "bfloat16")]
+    assert (row["key"], row["precision"], row["borrowed"]) == (RUN.key, "bfloat16", [])
+    assert config.TrainConfig.parse(row["config"]) == RUN.config
+    assert runs.run_cell(RUN, source, out=tmp_path) == row
+
+
 def test_a_run_that_diverges_is_a_row_and_the_others_go_on(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
