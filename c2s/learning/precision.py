@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 TRIAL_SECONDS = 120.0  # torch alone takes a second or two to load
-UNITS = "amx_bf16"  # what torch calls them
+UNITS = ("amx_bf16", "avx512_bf16")  # tiles, and dot products of wide registers, as torch calls them
 
 
 def halves(wanted: str, device: torch.device) -> bool:
@@ -23,7 +23,8 @@ def halves(wanted: str, device: torch.device) -> bool:
 @functools.cache
 def _processor_can() -> bool:
     """Whether this processor has the units, and a process that uses them lives."""
-    return bool(torch.cpu.get_capabilities().get(UNITS)) and survived([sys.executable, "-P", "-m", __name__])
+    known = torch.cpu.get_capabilities()
+    return any(known.get(unit) for unit in UNITS) and survived([sys.executable, "-P", "-m", __name__])
 
 
 def survived(command: list[str]) -> bool:
@@ -40,13 +41,13 @@ def survived(command: list[str]) -> bool:
 def attempt() -> None:
     """One step, there and back, of what nets are made of."""
     net = nn.Sequential(nn.Conv2d(3, 16, 5, padding=2), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 64, 32))
-    net = net.to(memory_format=torch.channels_last)
     x = torch.rand(32, 3, 8, 8).to(memory_format=torch.channels_last).requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
         out = net(x)
     out.float().square().mean().backward()
-    if not all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in net.parameters()):
-        raise SystemExit(1)
+    for parameter in net.parameters():
+        if parameter.grad is None or not parameter.grad.isfinite().all():
+            raise SystemExit(1)
 
 
 if __name__ == "__main__":

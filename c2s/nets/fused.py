@@ -32,7 +32,6 @@ class NormReluPool(torch.autograd.Function):
         top, where = functional.max_pool2d_with_indices(wide, [2, 2])  # (b, c, h / 2, w / 2)
         pooled = _affine(top, scale, beta - mean * scale).clamp_min_(0)
         ctx.save_for_backward(wide, top, where, pooled, scale, mean, inverse)
-        ctx.dtype = x.dtype  # type: ignore[attr-defined]
         ctx.mark_non_differentiable(mean, variance)
         return pooled.to(x.dtype), mean, variance
 
@@ -54,7 +53,7 @@ class NormReluPool(torch.autograd.Function):
             g, wide, [2, 2], [2, 2], [0, 0], [1, 1], False, where
         )
         _rows(dx).addcmul_(_rows(wide), _tiled(slope, wide)).add_(_tiled(level, wide))
-        return dx.to(ctx.dtype), d_gamma, d_beta, torch.zeros_like(scale), None
+        return dx.to(grad.dtype), d_gamma, d_beta, torch.zeros_like(scale), None
 
 
 class ConvNormPool(nn.Module):

@@ -11,7 +11,19 @@ from c2s.methods import method
 from c2s.paper import results, settings
 
 EXACT, AVERAGED = "exact", "similarity"
-SAME = ("dataset", "noise", "preset", "seed", "subset", "eta", "source", "torch", "threads", "device", "precision")
+SAME = (
+    "dataset",
+    "noise",
+    "preset",
+    "seed",
+    "subset",
+    "eta",
+    "source",
+    "torch",
+    "threads",
+    "device",
+    "precision",
+)
 
 
 def held_to(

@@ -18,7 +18,9 @@ from c2s.nets import lenet
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 RNG = np.random.default_rng(0)
 Y = np.arange(200) % 4
-X = (RNG.integers(0, 60, (200, 8, 8)) + 150 * (np.arange(8)[:, None] // 2 == Y[:, None, None])).astype(np.uint8)
+X = (RNG.integers(0, 60, (200, 8, 8)) + 150 * (np.arange(8)[:, None] // 2 == Y[:, None, None])).astype(
+    np.uint8
+)
 
 
 class Stop(Exception):
@@ -33,8 +35,8 @@ def unasked(*args: object) -> NoReturn:
 def processor(monkeypatch: pytest.MonkeyPatch):
     """Makes a processor with or without the units, whose child lives or dies."""
 
-    def make(*, units: bool, lives: bool | None = None) -> None:
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {precision.UNITS: units})
+    def make(*units: str, lives: bool | None = None) -> None:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(units, True))
         monkeypatch.setattr(precision, "survived", unasked if lives is None else lambda command: lives)
         precision._processor_can.cache_clear()
 
@@ -43,7 +45,7 @@ def processor(monkeypatch: pytest.MonkeyPatch):
 
 
 class Net(nn.Module):
-    """The smallest that has what AMX computes: a convolution and a linear layer."""
+    """The smallest that has what the units compute: a convolution and a linear layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,25 +68,26 @@ def same(one: training.Fitted, two: training.Fitted) -> bool:
 
 
 def test_float32_asks_nothing_of_the_device(processor):
-    processor(units=True)
+    processor(*precision.UNITS)
     assert not precision.halves("float32", CPU)
     assert not precision.halves("float32", CUDA)
 
 
 def test_a_processor_without_units_is_not_tried_and_computes_as_ever(processor):
-    processor(units=False)
+    processor("avx512_f", "amx_int8")
     assert not precision.halves("bfloat16", CPU)
     assert same(fit("bfloat16"), fit("float32"))
 
 
+@pytest.mark.parametrize("unit", precision.UNITS)
 @pytest.mark.parametrize("lives", [True, False])
-def test_units_are_used_where_a_child_that_used_them_lived(processor, lives):
-    processor(units=True, lives=lives)
+def test_units_are_used_where_a_child_that_used_them_lived(processor, unit, lives):
+    processor(unit, lives=lives)
     assert precision.halves("bfloat16", CPU) is lives
 
 
 def test_cuda_computes_in_bfloat16_untried(processor):
-    processor(units=True)
+    processor(*precision.UNITS)
     assert precision.halves("bfloat16", CUDA)
 
 
