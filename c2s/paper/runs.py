@@ -7,7 +7,7 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 from c2s import config, data, errors, pipeline, streams
 from c2s.learning import evaluation, training
 from c2s.matrix import estimation, noise, transition
-from c2s.paper import cells, forms, groundwork, human, results, settings, sources, version
+from c2s.paper import cells, forms, groundwork, human, measures, results, settings, sources, version
 from c2s.paper.source import Source
 from c2s.running import workbench
 
@@ -192,8 +192,8 @@ def _outcome(
         "kept": result.kept,
         "notes": list(result.notes),
     }
-    off = _estimate_errors(result.T_c, result.alternatives, T_c)
-    return found | accuracies(result.history, result.kept) | off
+    off = measures.matrix_errors(result.T_c, result.alternatives, T_c)
+    return found | measures.accuracies(result.history, result.kept) | off
 
 
 def _labels(run: Run, part: Source) -> data.Labels:
@@ -212,37 +212,6 @@ def _truth(run: Run, part: Source, y: data.Labels) -> transition.Matrix | None:
     if run.noise in GIVEN:
         return estimation.from_gold(part.y, y, len(part.labels)).T
     return run.true_matrix
-
-
-def accuracies(history: list[dict[str, Any]], kept: str = "stage2") -> dict[str, Any]:
-    """Test accuracy of stage 1's model, and of the method's own: the epoch it keeps, the best and the last one.
-
-    Best on noisy validation is the paper's rule. The method's own epochs count even where the run fell back to an
-    earlier phase's model, whose accuracy would flatter the method.
-    """
-    tested = [entry for entry in history if "test" in entry]
-    stage1 = [entry for entry in tested if entry["phase"] == "stage1"]
-    last = kept if kept.startswith("stage2") else tested[-1]["phase"]  # `auto` trains several, and keeps one
-    own = [entry for entry in tested if entry["phase"] == last]
-    return {
-        "accuracy_own": next(entry["test"] for entry in own if entry["kept"]),
-        "accuracy_best": max(own, key=lambda entry: float(entry["accuracy"]))["test"],  # the first of equals
-        "accuracy_last": own[-1]["test"],
-        "accuracy_stage1": next(entry["test"] for entry in stage1 if entry["kept"]),
-        "epochs": [[entry["phase"], entry["accuracy"], entry["test"]] for entry in tested],
-        "training_seconds": round(sum(entry["seconds"] for entry in history), 2),  # borrowed phases included
-    }
-
-
-def _estimate_errors(
-    chosen: transition.Matrix, others: Mapping[str, transition.Matrix], T_c: transition.Matrix | None
-) -> dict[str, Any]:
-    if T_c is None:
-        return {"error": None, "errors": {}}
-    return {
-        "error": estimation.error(chosen, T_c),
-        "errors": {name: estimation.error(T_hat, T_c) for name, T_hat in others.items()},
-    }
 
 
 def _identity(run: Run, device: str) -> results.Row:

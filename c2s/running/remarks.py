@@ -56,7 +56,12 @@ def on_choice(choice: auto.Choice | None) -> list[str]:
     return [f"auto blended the weights of {parts}.{fair if choice.judges == 'gold' else ''}"]
 
 
-def on_given(chosen: config.TrainConfig) -> list[str]:
+def on_settings(bench: Workbench) -> list[str]:
+    """What became of settings that a run could not follow to the letter."""
+    return [*_given(bench.config), *_precision(bench)]
+
+
+def _given(chosen: config.TrainConfig) -> list[str]:
     """What became of a matrix that was asked for under a method that learns T itself, or takes none."""
     if isinstance(chosen.method, config.Prune | config.PruneSimi):
         return _on_pruned(chosen)
@@ -70,7 +75,7 @@ def on_given(chosen: config.TrainConfig) -> list[str]:
     return []
 
 
-def on_precision(bench: Workbench) -> list[str]:
+def _precision(bench: Workbench) -> list[str]:
     """That bfloat16 was asked for in vain."""
     asked = any(stage.precision == "bfloat16" for stage in (bench.config.stage1, bench.config.stage2))
     if not asked or precision.halves("bfloat16", bench.device):

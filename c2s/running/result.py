@@ -76,8 +76,7 @@ def publish(
     notes = (
         *remarks.on_model(bench, kept, T_c, hidden=hidden),
         *remarks.on_choice(choice),
-        *remarks.on_given(bench.config),
-        *remarks.on_precision(bench),
+        *remarks.on_settings(bench),
         *transition.learnability(T_c, priors, bench.dataset.classes).warnings,
         *diagnosis.edge_notes(bounds, rates.class_, found.alternatives, bench.dataset.y, read_off=read_off),
         *testimony.notes(bench.dataset, bench.train, T_c),

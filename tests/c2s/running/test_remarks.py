@@ -13,7 +13,8 @@ GIVEN = {"matrix": [[0.9, 0.1], [0.2, 0.8]]}
 
 
 def said(method, transition):
-    return remarks.on_given(config.TrainConfig.parse({"method": method, "transition": transition}))
+    chosen = config.TrainConfig.parse({"method": method, "transition": transition})
+    return remarks.on_settings(types.SimpleNamespace(config=chosen, device=torch.device("cpu")))
 
 
 @pytest.mark.parametrize("method", ["prune", "prune-class2simi"])
@@ -40,7 +41,7 @@ def test_bfloat16_that_was_asked_for_in_vain_is_told(monkeypatch, stage, works):
     def said(wanted: str) -> list[str]:
         chosen = config.TrainConfig.parse({stage: {"precision": wanted}})
         bench = types.SimpleNamespace(config=chosen, device=torch.device("cpu"))
-        return remarks.on_precision(bench)
+        return remarks.on_settings(bench)
 
     assert said("float32") == []
     assert [note.endswith("computed in float32.") for note in said("bfloat16")] == ([] if works else [True])
