@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core import errors
-from app.core.settings import Settings
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
 
     from app.core.db import Database
+    from app.core.settings import Settings
 
 
 @contextlib.contextmanager
-def database(known: Settings) -> Iterator["Database"]:
+def database(known: "Settings") -> Iterator["Database"]:
     """It, if it is there, answers and is of this version. An SQLite file that is missing is not made by looking."""
     from sqlalchemy import text
 
@@ -36,7 +36,7 @@ def database(known: Settings) -> Iterator["Database"]:
         opened.close()
 
 
-def refusal(error: "DBAPIError", known: Settings) -> errors.ServiceError:
+def refusal(error: "DBAPIError", known: "Settings") -> errors.ServiceError:
     """One sentence for what a database answered: which one, without its password, and its own first line."""
     from sqlalchemy import make_url
 
