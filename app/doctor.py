@@ -1,5 +1,6 @@
 """Compares rows with bytes: what no row names is litter, what no byte backs is a loss."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.core import workers
 from app.core.db import Database
-from app.core.errors import Unavailable
+from app.core.errors import Damaged, Unavailable
 from app.core.storage import PREDICTIONS, Piece, Store
 from app.core.tables import ENDED, Dataset, Intake, Job, Model, State
 from c2s import cards, errors
+from c2s.judging import reviews
 
 YOUNG_SECONDS = 3600.0  # what may still be in the making is left alone
 KEPT_SECONDS = 7 * 86400.0  # what a failed job leaves, for whoever asks why
@@ -122,15 +124,43 @@ def losses(database: Database, store: Store, *, deep: bool = False) -> Iterator[
     """Rows that no byte backs."""
     with database.read() as tx:
         datasets = list(tx.scalars(select(Dataset.id).where(Dataset.state == Intake.ready)))
+        judged = list(_judged(tx))
         models, results = list(tx.scalars(select(Model))), list(_results(tx))
     for dataset_id in datasets:
         key = store.key(store.dataset(dataset_id))
-        if not store.holds(key, "meta.json"):
-            yield Finding("loss", f"the bytes of dataset {dataset_id} are gone", key)
+        yield from _folder(store, key, "meta.json", f"the bytes of dataset {dataset_id}", deep)
+    for job_id, key in judged:
+        listed = store.holds(key, reviews.SUMS)  # older folders have no list
+        listing = reviews.SUMS if listed else reviews.FILE
+        yield from _folder(store, key, listing, f"the judged labels of job {job_id}", deep and listed)
     for model in models:
         yield from (Finding("loss", what, model.folder) for what in _lost(store, model, deep))
     for found in results:
         yield from (Finding("loss", what, found.folder) for what in _unbacked(store, found, deep))
+
+
+def _judged(tx: Session) -> Iterator[tuple[str, str]]:
+    """The jobs that judged labels, and the folders that rows name for that."""
+    done = select(Job.id, Job.result).where(Job.task == "train", Job.state == State.succeeded)
+    for row in tx.execute(done):
+        if key := (row.result or {}).get("labels"):
+            yield row.id, key
+
+
+def _folder(store: Store, key: str, listing: str, what: str, deep: bool) -> Iterator[Finding]:
+    """What a folder has lost, or holds otherwise than the sums in its list say."""
+    if not store.holds(key, listing):
+        yield Finding("loss", f"{what} are gone", key)
+    elif deep and (changed := _changed(store, key, listing)):
+        yield Finding("loss", f"{what} have changed or are gone: {', '.join(changed)}", key)
+
+
+def _changed(store: Store, key: str, listing: str) -> list[str]:
+    try:
+        sums: dict[str, str] = json.loads(store.read(key, listing))["sha256"]
+        return [name for name, sha256 in sums.items() if not store.intact(key, name, sha256)]
+    except (ValueError, LookupError, TypeError, AttributeError, Damaged):
+        return [listing]
 
 
 def _unbacked(store: Store, found: _Result, deep: bool) -> Iterator[str]:

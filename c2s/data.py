@@ -198,7 +198,7 @@ def save(dataset: Dataset, folder: Path) -> None:
             "labels": list(dataset.labels),
             "width": dataset.x.width if isinstance(dataset.x, Bags) else None,
             "encoding": dataset.encoding,
-            "sha256": {file.name: folders.digest(file) for file in sorted(part.iterdir())},
+            "sha256": folders.sums(part),
         }
         folders.write_json(part / "meta.json", meta)
 

@@ -59,6 +59,11 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sums(folder: Path) -> dict[str, str]:
+    """The sha256 of every file of a folder, by its name."""
+    return {file.name: digest(file) for file in sorted(folder.iterdir())}
+
+
 def flush(path: Path) -> None:
     """Bring a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)

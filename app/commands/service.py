@@ -46,7 +46,9 @@ def add(commands: Any) -> None:
     check.set_defaults(run=run_check)
     doctor = commands.add_parser("doctor", help="find bytes without rows and rows without bytes")
     doctor.add_argument("--fix", action="store_true", help="remove the litter found")
-    doctor.add_argument("--deep", action="store_true", help="check the weights of every model as well")
+    doctor.add_argument(
+        "--deep", action="store_true", help="read all that rows name anew, to see what has changed"
+    )
     doctor.add_argument("--all-ages", action="store_true", help="look at what is younger than an hour too")
     doctor.set_defaults(run=run_doctor)
 

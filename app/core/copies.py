@@ -19,6 +19,7 @@ from typing import IO, Any
 from app.core import errors
 from c2s import folders
 
+SKIPPED = ("lock",)  # of a run folder: belongs to the process that made it
 LIST = "files.json"  # of a folder, written last: its files with their sizes and hashes
 YOUNG_SECONDS = 600.0  # what was opened so recently may not have been loaded yet
 ASIDE_SECONDS = 86400.0  # after which what lies aside belongs to a process that died
@@ -146,13 +147,24 @@ def size(path: Path) -> int:
     total = 0
     for file in [path] if path.is_file() else path.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
-            total += file.lstat().st_size
+            total += file.lstat().st_size if file.is_file() else 0
     return total
 
 
 def delete(path: Path) -> None:
     """Delete a file or folder, if it is there."""
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def link(before: Path, after: Path) -> None:
+    """Take over what is finished: such files never change, so both attempts may name the same bytes."""
+    for path in sorted(before.rglob("*")):
+        part = path.relative_to(before)
+        if part.name in SKIPPED or any(piece.endswith(".part") for piece in part.parts) or path.is_dir():
+            continue
+        (after / part).parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # the earlier attempt lives after all, and tidied up
+            os.link(path, after / part)
 
 
 def _marks(folder: Path, files: Files) -> list[tuple[str, int, int]]:

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from app.core import errors, ids
+from app.core import copies, errors, ids
 from app.core.incoming import Upload, Uploaded, full_disk
 from c2s import folders
 
 Outcome = Literal["model", "result"]
 OUTCOMES = get_args(Outcome)  # of a run folder: what rows publish
 PREDICTIONS = "predictions.parquet"  # of a result folder
-SKIPPED = ("lock",)  # of a run folder: belongs to the process that made it
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,11 @@ class Store:
 
     def intact(self, key: str, name: str, sha256: str) -> bool:
         """Whether a file is what it was, read anew from where it is kept."""
-        return folders.digest(self.at(key) / name) == sha256
+        return self.holds(key, name) and folders.digest(self.at(key) / name) == sha256
+
+    def read(self, key: str, name: str) -> bytes:
+        """A small file of a folder, read anew from where it is kept."""
+        return (self.at(key) / name).read_bytes()
 
     def remove_dataset(self, dataset_id: str) -> None:
         """Delete a dataset's bytes."""
@@ -198,16 +201,14 @@ class Store:
 
     def size(self, key: str) -> int:
         """The bytes of a piece."""
-        path = self.at(key)
-        files = [path] if path.is_file() else path.rglob("*")
-        return sum(file.lstat().st_size for file in files if file.is_file())
+        return copies.size(self.at(key))
 
     def discard(self, key: str) -> None:
         """Delete litter that lies inside the store."""
         path = self.at(key)
         if not path.resolve().is_relative_to(self.root.resolve()):
             raise ValueError("only what lies in the store can be discarded")
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        copies.delete(path)
 
     def _prune_attempt(self, job_id: str, fence: int, *, keep: int | None) -> None:
         folder = self.attempt(job_id, fence)
@@ -216,7 +217,7 @@ class Store:
             return
         for path in (folder / "run").glob("*"):
             if path.name not in OUTCOMES:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+                copies.delete(path)
 
     def _take_over(self, job_id: str, earlier: int, part: Path) -> bool:
         """Fill a new folder with what an earlier attempt finished, if it got anywhere."""
@@ -224,7 +225,7 @@ class Store:
         if not (before / "run" / "run.json").exists():
             return False
         with full_disk():
-            link(before, part)
+            copies.link(before, part)
         return True
 
     def _dataset(self, dataset_id: str) -> Path:
@@ -236,14 +237,3 @@ class Store:
         if not ids.valid("job", job_id):
             raise errors.NotFound(f"there is no job {job_id!r}")
         return self.root / "jobs" / job_id
-
-
-def link(before: Path, after: Path) -> None:
-    """Take over what is finished: such files never change, so both attempts may name the same bytes."""
-    for path in sorted(before.rglob("*")):
-        part = path.relative_to(before)
-        if part.name in SKIPPED or any(piece.endswith(".part") for piece in part.parts) or path.is_dir():
-            continue
-        (after / part).parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # the earlier attempt lives after all, and tidied up
-            os.link(path, after / part)

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from app.core import copies, errors, signing
 from app.core.bucket import Bucket, Missing, Place
 from app.core.incoming import Uploaded, full_disk
 from app.core.settings import BucketSettings, Settings
-from app.core.storage import OUTCOMES, Outcome, Piece, Store, link
+from app.core.storage import OUTCOMES, Outcome, Piece, Store
 
 log = structlog.get_logger("c2s.store")
 
@@ -82,19 +81,17 @@ class BucketStore(Store):
 
     def attempts(self, job_id: str) -> list[int]:
         """The attempts that left something, here or there, oldest first."""
-        there = {
-            int(entry.key.split("/")[2]) for entry in self._bucket.list(f"{self.key(self._job(job_id))}/")
-        }
-        return sorted({*super().attempts(job_id), *there})
+        there = self._bucket.list(f"{self.key(self._job(job_id))}/")
+        return sorted({*super().attempts(job_id), *(int(entry.key.split("/")[2]) for entry in there)})
 
     def save(self, job_id: str, fence: int) -> None:
         """Bring what is new to the bucket; a list that is written last says what belongs together."""
         attempt = self.attempt(job_id, fence)
         number, before = self._saved.get((job_id, fence), (0, {}))
         with self._copies.aside() as still:
-            link(attempt / "run", still)  # the training goes on and tidies up meanwhile
+            copies.link(attempt / "run", still)  # the training goes on and tidies up meanwhile
             for name in OUTCOMES:  # goes alone, when it is published
-                shutil.rmtree(still / name, ignore_errors=True)
+                copies.delete(still / name)
             files = {name: before.get(name) or fact for name, fact in copies.survey(still).items()}
             for name in sorted(files.keys() - before.keys()):
                 self._bucket.put(f"{self.key(attempt)}/run/{name}", still / name, files[name]["sha256"])
@@ -131,6 +128,11 @@ class BucketStore(Store):
             except (Missing, errors.Damaged):
                 return False
         return True
+
+    def read(self, key: str, name: str) -> bytes:
+        """A small file of a folder, read anew from the bucket."""
+        with self._expected(key):
+            return self._bucket.read(f"{key}/{name}")
 
     def remove_dataset(self, dataset_id: str) -> None:
         """Delete a dataset's bytes, here and there."""
@@ -190,17 +192,15 @@ class BucketStore(Store):
         self._bucket.put(key, content, hashlib.sha256(content).hexdigest())
 
     def _open(self, folder: Path) -> Path:
-        if not self._copies.use(folder):
-            with self._copies.alone(folder):
-                if not self._copies.use(folder):  # another may have brought it meanwhile
-                    self._bring(folder)
-        return folder
-
-    def _bring(self, folder: Path) -> None:
+        if self._copies.use(folder):
+            return folder
         key = self.key(folder)
-        with self._copies.aside() as part, self._expected(key), full_disk():
-            self._fetch(f"{key}/{copies.LIST}", f"{key}/", part)
-            self._copies.place(part, folder)
+        with self._copies.alone(folder):
+            if not self._copies.use(folder):  # another may have brought it meanwhile
+                with self._copies.aside() as part, self._expected(key), full_disk():
+                    self._fetch(f"{key}/{copies.LIST}", f"{key}/", part)
+                    self._copies.place(part, folder)
+        return folder
 
     def _fetch(self, list_key: str, prefix: str, target: Path) -> None:
         """Fill a new folder with the files of a list."""
@@ -227,7 +227,7 @@ class BucketStore(Store):
                 return True
             except (Missing, errors.Damaged) as exc:
                 log.warning("state_not_whole", key=lists[-1], error=type(exc).__name__)
-                shutil.rmtree(part, ignore_errors=True)
+                copies.delete(part)
         return False
 
     def _forget(self, prefix: str, *, but: Sequence[str] = ()) -> None:

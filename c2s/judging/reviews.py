@@ -17,7 +17,7 @@ from c2s.naming import Came, Naming
 if TYPE_CHECKING:  # whoever only computes needs no Arrow
     import pyarrow as pa
 
-FILE, REPORT = "labels.parquet", "report.json"  # of a result folder
+FILE, REPORT, SUMS = "labels.parquet", "report.json", "sums.json"  # of a result folder
 GROUP = 2**16  # rows
 CLASSES, CAME = b"c2s.classes", b"c2s.came"
 LONGEST_NUMBER = 10  # digits of an id that may be a row's number

@@ -52,6 +52,7 @@ def leave(
         )
         folders.write_json(part / reviews.REPORT, report)
         held.save(part / held.FILE, _held(bench, kept))
+        folders.write_json(part / reviews.SUMS, {"sha256": folders.sums(part)})
 
 
 def _fair(bench: Workbench) -> data.Labels:

@@ -4,12 +4,15 @@ import os
 import time
 
 import databases
+import numpy as np
 import pytest
 
 from app import cli, doctor
 from app.core import claims, db, ids, jobs, settings
 from app.core.storage import Store
-from app.core.tables import Dataset, Intake, Model
+from app.core.tables import Dataset, Intake, Job, Model
+from c2s import data, folders
+from c2s.judging import reviews
 
 
 @pytest.fixture
@@ -94,6 +97,74 @@ def test_losses_are_named_and_never_removed(place):
     (store.at(changed.key) / "model.onnx").unlink()
     (old,) = doctor.examine(*place)
     assert "c2s export" in old.what
+
+
+def ready(database, store):
+    """A dataset that was read, and its folder."""
+    with database.begin() as tx:
+        row = Dataset(
+            id=ids.new("ds"), state=Intake.ready, name="d", options={}, bytes=1, source_sha256="", report={}
+        )
+        tx.add(row)
+    x, y = np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6) % 2
+    folder = store.dataset(row.id)
+    data.save(data.Dataset(x=x, y=y, labels=("a", "b"), kind="vectors"), folder)
+    return folder
+
+
+def judged(database, store):
+    """A job whose labels were judged, and their folder."""
+    job_id = job(database, end="succeeded")
+    folder = left(store, job_id, 1) / "run" / "result"
+    folder.mkdir()
+    for name in (reviews.FILE, reviews.REPORT):
+        (folder / name).write_bytes(b"as they were")
+    folders.write_json(folder / reviews.SUMS, {"sha256": folders.sums(folder)})
+    with database.begin() as tx:
+        tx.get_one(Job, job_id).result = {"labels": store.key(folder)}
+    return folder
+
+
+def told(place, folder, *, deep):
+    """What is said of a folder."""
+    return [found.what for found in doctor.examine(*place, deep=deep) if place[1].at(found.key) == folder]
+
+
+@pytest.mark.parametrize(
+    ("make", "part"), [(ready, "x.npy"), (ready, "y.npy"), (judged, reviews.FILE), (judged, reviews.REPORT)]
+)
+def test_a_deep_look_names_the_files_that_have_changed(place, make, part):
+    folder = make(*place)
+    assert told(place, folder, deep=True) == []
+    content = (folder / part).read_bytes()
+    (folder / part).write_bytes(content[:-1] + b"!")
+    assert told(place, folder, deep=False) == []
+    (changed,) = told(place, folder, deep=True)
+    assert changed.endswith(f"have changed or are gone: {part}")
+    (folder / part).unlink()
+    (gone,) = told(place, folder, deep=True)
+    assert gone == changed
+
+
+@pytest.mark.parametrize(("make", "listing"), [(ready, "meta.json"), (judged, reviews.SUMS)])
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"sha256": 3}', b"\xff"])
+def test_a_list_of_sums_that_cannot_be_read_has_changed(place, make, listing, content):
+    folder = make(*place)
+    (folder / listing).write_bytes(content)
+    (changed,) = told(place, folder, deep=True)
+    assert changed.endswith(f"have changed or are gone: {listing}")
+
+
+def test_a_folder_that_is_gone_is_a_loss_at_first_sight(place):
+    read, labels = ready(*place), judged(*place)
+    (read / "meta.json").unlink()
+    (labels / reviews.SUMS).unlink()
+    (gone,) = told(place, read, deep=False)
+    assert gone.startswith("the bytes of dataset ds_")
+    assert told(place, labels, deep=True) == []  # an older folder has no list
+    (labels / reviews.FILE).unlink()
+    (gone,) = told(place, labels, deep=False)
+    assert gone.startswith("the judged labels of job job_")
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """A bucket with a folder before it: copies are sound and bounded, halves are invisible, and a worker thought dead
 can only leave litter."""
 
+import hashlib
+import json
 import os
 import secrets
 import threading
@@ -14,6 +16,7 @@ from app import doctor
 from app.core import copies, db, errors, ids, settings, storage, stores
 from c2s import folders
 
+ONE = hashlib.sha256(b"1").hexdigest()
 OLD = 2 * copies.YOUNG_SECONDS
 
 
@@ -188,6 +191,21 @@ def test_the_doctor_finds_orphans_losses_and_uploads_in_parts_in_a_bucket(hosts,
     assert doctor.litter(database, here, young=-60) == []
     assert not here.holds(f"datasets/{name}/data", "x")
     database.close()
+
+
+def test_a_deep_look_reads_a_bucket_and_not_the_copies_of_it(hosts):
+    here = hosts("here")
+    key = here.key(here.dataset(keep(here, x="1", **{"meta.json": json.dumps({"sha256": {"x": ONE}})})))
+    assert list(doctor._folder(here, key, "meta.json", "they", deep=True)) == []
+    hosts.bucket.delete([f"{key}/x"])
+    for put in (lambda: None, lambda: here._put_bytes(f"{key}/x", b"2")):
+        put()
+        (finding,) = doctor._folder(here, key, "meta.json", "they", deep=True)
+        assert finding.what == "they have changed or are gone: x"
+    hosts.bucket.delete([f"{key}/meta.json"])
+    assert [one.what for one in doctor._folder(here, key, "meta.json", "they", deep=False)] == [
+        "they are gone"
+    ]
 
 
 def test_the_url_chooses_the_store(monkeypatch, tmp_path, s3_server):
