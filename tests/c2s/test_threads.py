@@ -27,6 +27,15 @@ def test_narrow_rows_are_learnt_from_by_one_thread_and_the_others_come_back(shap
     assert torch.get_num_threads() == 3
 
 
+@pytest.mark.parametrize(
+    ("terms", "wanted"), [(threads.LONG, 1), (threads.LONG + 1, 3)], ids=["short", "long"]
+)
+def test_short_texts_are_learnt_from_by_one_thread(terms, wanted):
+    texts = data.Bags.of(np.ones((4, terms), np.float32))
+    with threads.suited(data.Dataset(texts, np.array([0, 1, 0, 1]), ("a", "b"), "text")):
+        assert torch.get_num_threads() == wanted
+
+
 def test_the_estimator_does_not_let_threads_wait_for_each_other(monkeypatch):
     seen = []
 
