@@ -1,5 +1,6 @@
 # c2s: `make demo` and `make test` do all set-up themselves, from a fresh clone with Python 3.11.
 PYTHON ?= python3.11
+PRECISION ?= float32
 BIN := .venv/bin
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 SHELL := /bin/bash
@@ -104,7 +105,7 @@ load: setup ## the service under load, on loopback
 	PYTHONPATH=tests:tests/e2e $(BIN)/python tests/bench/load.py
 
 paper: setup ## the paper's experiments that the data at hand allow and that nobody has run yet; resumes, prints tables
-	$(BIN)/python -m c2s paper --all --publish tests/bench/results
+	$(BIN)/python -m c2s paper --all --precision $(PRECISION) --publish tests/bench/results
 
 audit: ## look every locked package up among the known vulnerabilities; needs the network, so no part of `make test`
 	@test -x .venv/audit/bin/pip-audit || { $(PYTHON) -m venv .venv/audit && .venv/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1; }
