@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from app.core import workers
@@ -20,6 +20,7 @@ from c2s.judging import reviews
 
 YOUNG_SECONDS = 3600.0  # what may still be in the making is left alone
 KEPT_SECONDS = 7 * 86400.0  # what a failed job leaves, for whoever asks why
+_READY = Dataset.state == Intake.ready
 log = structlog.get_logger("c2s.doctor")
 
 
@@ -121,45 +122,62 @@ def _sources(tx: Session) -> Iterator[str]:
 
 
 def losses(database: Database, store: Store, *, deep: bool = False) -> Iterator[Finding]:
-    """Rows that no byte backs."""
+    """Rows that no byte backs. A look may take hours: what was deleted meanwhile is no loss."""
     with database.read() as tx:
-        datasets = list(tx.scalars(select(Dataset.id).where(Dataset.state == Intake.ready)))
+        datasets = list(tx.scalars(select(Dataset.id).where(_READY)))
         judged = list(_judged(tx))
         models, results = list(tx.scalars(select(Model))), list(_results(tx))
     for dataset_id in datasets:
         key = store.key(store.dataset(dataset_id))
-        yield from _folder(store, key, "meta.json", f"the bytes of dataset {dataset_id}", deep)
+        found = _folder(store, key, "meta.json", f"the bytes of dataset {dataset_id}", deep)
+        yield from _standing(database, select(Dataset.id).where(Dataset.id == dataset_id, _READY), key, found)
     for job_id, key in judged:
-        listed = store.holds(key, reviews.SUMS)  # older folders have no list
-        listing = reviews.SUMS if listed else reviews.FILE
-        yield from _folder(store, key, listing, f"the judged labels of job {job_id}", deep and listed)
+        found = _labels(store, key, f"the judged labels of job {job_id}", deep)
+        yield from _standing(database, select(Model.id).where(Model.job_id == job_id), key, found)
     for model in models:
-        yield from (Finding("loss", what, model.folder) for what in _lost(store, model, deep))
-    for found in results:
-        yield from (Finding("loss", what, found.folder) for what in _unbacked(store, found, deep))
+        row = select(Model.id).where(Model.id == model.id)
+        yield from _standing(database, row, model.folder, _lost(store, model, deep))
+    for result in results:
+        row = select(Job.id).where(Job.id == result.job_id)
+        yield from _standing(database, row, result.folder, _unbacked(store, result, deep))
+
+
+def _standing(database: Database, row: Select[str], key: str, said: Iterator[str]) -> Iterator[Finding]:
+    """What is said of the bytes of a row, if there still is the row."""
+    for what in said:
+        with database.read() as tx:
+            if tx.scalar(row) is not None:
+                yield Finding("loss", what, key)
 
 
 def _judged(tx: Session) -> Iterator[tuple[str, str]]:
-    """The jobs that judged labels, and the folders that rows name for that."""
-    done = select(Job.id, Job.result).where(Job.task == "train", Job.state == State.succeeded)
+    """The jobs that judged labels, and the folders that rows name for that; these go with the model."""
+    done = select(Job.id, Job.result).join(Model, Model.job_id == Job.id).where(Job.state == State.succeeded)
     for row in tx.execute(done):
         if key := (row.result or {}).get("labels"):
             yield row.id, key
 
 
-def _folder(store: Store, key: str, listing: str, what: str, deep: bool) -> Iterator[Finding]:
+def _labels(store: Store, key: str, what: str, deep: bool) -> Iterator[str]:
+    if not store.holds(key, reviews.FILE):
+        yield f"{what} are gone"
+    elif deep and store.holds(key, reviews.SUMS):  # older folders have no list
+        yield from _folder(store, key, reviews.SUMS, what, deep)
+
+
+def _folder(store: Store, key: str, listing: str, what: str, deep: bool) -> Iterator[str]:
     """What a folder has lost, or holds otherwise than the sums in its list say."""
     if not store.holds(key, listing):
-        yield Finding("loss", f"{what} are gone", key)
+        yield f"{what} are gone"
     elif deep and (changed := _changed(store, key, listing)):
-        yield Finding("loss", f"{what} have changed or are gone: {', '.join(changed)}", key)
+        yield f"{what} have changed or are gone: {', '.join(changed)}"
 
 
 def _changed(store: Store, key: str, listing: str) -> list[str]:
     try:
         sums: dict[str, str] = json.loads(store.read(key, listing))["sha256"]
         return [name for name, sha256 in sums.items() if not store.intact(key, name, sha256)]
-    except (ValueError, LookupError, TypeError, AttributeError, Damaged):
+    except (ValueError, LookupError, TypeError, AttributeError, FileNotFoundError, Damaged):
         return [listing]
 
 

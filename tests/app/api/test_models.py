@@ -223,6 +223,7 @@ def test_a_version_that_an_alias_points_at_is_not_deleted_and_another_leaves_no_
     assert ask(shared, "kept@2").status_code == 404
     assert shared.http.get(f"/jobs/{job}").json()["model_id"] is None
     assert shared.http.get(f"/jobs/{job}/transition").json()["code"] == "not_estimated"
+    assert [one for one in doctor.losses(shared.database, shared.store) if job in one.key] == []
     assert shared.http.delete("/models/kept").status_code == 404  # a name is not deleted
 
 
