@@ -24,7 +24,7 @@ def halves(wanted: str, device: torch.device) -> bool:
 def _processor_can() -> bool:
     """Whether this processor has the units, and a process that uses them lives."""
     known = torch.cpu.get_capabilities()
-    return any(known.get(unit) for unit in UNITS) and survived([sys.executable, "-P", "-m", __name__])
+    return any(known.get(unit) for unit in UNITS) and survived([sys.executable, "-P", __file__])
 
 
 def survived(command: list[str]) -> bool:

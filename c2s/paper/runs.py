@@ -16,6 +16,7 @@ import torch
 
 from c2s import config, data, errors, pipeline, streams
 from c2s.learning import evaluation, training
+from c2s.learning.precision import halves
 from c2s.matrix import estimation, noise, transition
 from c2s.paper import cells, forms, groundwork, human, measures, results, settings, sources, version
 from c2s.paper.source import Source
@@ -137,11 +138,13 @@ def run_cell(
 ) -> results.Row:
     """The run's line: read if it is finished, else trained, from where an earlier attempt stopped, and written.
 
-    Like the device, the precision is how a run is computed and not which run it is.
+    Like the device, the precision is how a run is computed and not which run it is; the line has the one that was used.
     """
     if row := _finished(run, out):
         return row
     device = workbench.pick_device(device)
+    if not halves(precision, torch.device(device)):
+        precision = "float32"
     row = _identity(run, device) | {"precision": precision}
     if (twin := forms.twin(row, results.read(out / RESULTS))) is not None:
         row = twin | row | {"same_as": twin["key"], "seconds": 0.0}

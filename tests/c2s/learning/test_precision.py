@@ -109,8 +109,16 @@ def test_a_child_that_cannot_be_started_did_not_live(tmp_path):
     assert precision.survived([sys.executable, "-c", ""])
 
 
-@pytest.mark.skipif(not precision.halves("bfloat16", CPU), reason="this processor has no units that work")
+def test_the_trial_is_a_step_that_every_processor_can_take():
+    if any(torch.cpu.get_capabilities().get(unit) for unit in precision.UNITS):
+        pytest.skip("the next test takes it, if this processor is as good as its word")
+    assert precision.survived([sys.executable, "-P", precision.__file__])
+
+
 def test_with_units_training_learns_the_same_and_resumes_bit_for_bit(tmp_path):
+    if not precision.halves("bfloat16", CPU):
+        pytest.skip("this processor has no units that work")
+
     def stop(progress: training.Progress) -> None:
         if progress.epoch == 2:
             raise Stop

@@ -10,7 +10,7 @@ import pytest
 
 from c2s import config, errors, pipeline
 from c2s.commands import entry
-from c2s.learning import training
+from c2s.learning import precision, training
 from c2s.matrix import noise
 from c2s.paper import results, runs, settings, sources
 
@@ -146,12 +146,21 @@ def test_a_run_computed_in_other_numbers_is_the_same_run_on_ground_of_its_own(
         return real(dataset, chosen, *args, **kwargs)
 
     monkeypatch.setattr(pipeline, "run", noted)
+    monkeypatch.setattr(precision, "_processor_can", lambda: True)
     runs.run_cell(dataclasses.replace(RUN, method="forward"), source, out=tmp_path)
     row = runs.run_cell(RUN, source, out=tmp_path, precision="bfloat16")
     assert asked == [("float32", "float32"), ("bfloat16", "bfloat16")]
     assert (row["key"], row["precision"], row["borrowed"]) == (RUN.key, "bfloat16", [])
     assert config.TrainConfig.parse(row["config"]) == RUN.config
     assert runs.run_cell(RUN, source, out=tmp_path) == row
+
+
+def test_a_line_says_float32_where_bfloat16_was_asked_for_in_vain(
+    source: sources.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "_processor_can", lambda: False)
+    row = runs.run_cell(RUN, source, out=tmp_path, precision="bfloat16")
+    assert row["precision"] == "float32"
 
 
 def test_a_run_that_diverges_is_a_row_and_the_others_go_on(
