@@ -94,8 +94,10 @@ def _migrate() -> None:
     """In a process of its own: what it loads would stay in this one for as long as the service runs."""
     ours = [sys.executable, "-m", "app", "migrate"]
     done = subprocess.run(ours, stdin=subprocess.DEVNULL, check=False)  # noqa: S603 # nosec B603 # our own module
+    if done.returncode < 0:
+        raise errors.Unavailable("the database cannot be brought to this version: its migration was killed")
     if done.returncode:
-        raise errors.Unavailable("the database cannot be brought to this version")
+        raise SystemExit(done.returncode)  # it has said why
 
 
 def running(settings: Settings) -> tuple[int, str] | None:

@@ -23,7 +23,7 @@ def database(known: "Settings") -> Iterator["Database"]:
     from app.core.db import Database
 
     file = known.database.removeprefix("sqlite:///")
-    if file != known.database and not Path(file).exists():
+    if file != known.database and not Path(file).is_file():
         raise errors.Conflict(f"there is no database {file}: C2S_HOME names the service's folder")
     opened = Database(known.database)
     try:
@@ -42,7 +42,7 @@ def refusal(error: "DBAPIError", known: "Settings") -> errors.ServiceError:
 
     from app.core import db
 
-    address = make_url(known.database).render_as_string(hide_password=True)
+    address = make_url(known.database).set(query={}).render_as_string(hide_password=True)
     said, *_ = str(error.orig).splitlines() or ["no reason given"]
     kind = errors.Unavailable if db.unavailable(error) else errors.Conflict
     return kind(f"the database {address}: {said}")

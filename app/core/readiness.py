@@ -75,7 +75,9 @@ def migrations(database: db.Database) -> Finding:
             found = tx.scalar(text("SELECT version_num FROM alembic_version"))
     except SQLAlchemyError:
         return Finding(
-            "migrations", "missing", "the version of the schema cannot be read: `c2s migrate` makes one"
+            "migrations",
+            "missing",
+            "the version of the schema cannot be read: if there is none, `c2s migrate` makes it",
         )
     if found == head:
         return Finding("migrations")

@@ -8,15 +8,21 @@ from typing import Any
 
 import sqlalchemy
 
+from app.core import errors
+
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
 
 def upgrade(url: str, revision: str = "head") -> None:
     """Bring the schema to a revision; two processes that try at once take turns."""
     from alembic import command
+    from alembic.util import CommandError
 
-    with _turn(url):
-        command.upgrade(_alembic(url), revision)
+    try:
+        with _turn(url):
+            command.upgrade(_alembic(url), revision)
+    except CommandError as exc:  # most likely the schema of a newer program
+        raise errors.Conflict(f"the schema cannot be brought to this version: {exc}") from exc
 
 
 def downgrade(url: str, revision: str) -> None:

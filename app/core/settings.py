@@ -14,6 +14,7 @@ from app.core.callers import Limits
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MEMORY_BROKER = "memory://"
+DATABASES = ("postgresql+psycopg://", "postgresql://", "sqlite:///")
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 TOKEN_FILE, SHORTEST_TOKEN = "token", 24  # in the home; characters
 
@@ -63,6 +64,17 @@ class Settings(BaseSettings):
     ballast_bytes: Annotated[int, Field(ge=0)] = (
         64 * MIB
     )  # beside an SQLite file, let go to delete on a full disk
+
+    @model_validator(mode="after")
+    def _known_database(self) -> Self:
+        """Said here, as the engine would say it in a traceback of whoever asks first."""
+        if self.database_url and not self.database_url.startswith(DATABASES):
+            raise ValueError(f"C2S_DATABASE_URL must begin with one of {', '.join(DATABASES)}")
+        try:
+            _ = urlsplit(self.database_url).port
+        except ValueError as exc:
+            raise ValueError("C2S_DATABASE_URL: what follows its last colon is no port") from exc
+        return self
 
     @model_validator(mode="after")
     def _known_store(self) -> Self:

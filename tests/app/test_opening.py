@@ -1,5 +1,11 @@
 """A database that is not there, not ours or not a database, as commands at its machine say it."""
 
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+
 import pytest
 
 from app import cli
@@ -39,6 +45,52 @@ def test_a_server_that_does_not_answer_is_named_without_its_password_and_may_be_
     assert "Connection refused" in said
     assert said.count("\n") == 1
     assert "hush" not in said
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("nonsense", "must begin with one of postgresql+psycopg://"),
+        ("mysql://me:hush@127.0.0.1/c2s", "must begin with one of"),
+        ("postgresql+psycopg://me:hush@127.0.0.1:port/c2s", "is no port"),
+    ],
+)
+def test_an_address_that_is_none_is_said_to_be_so(told, words, url, why):
+    code, said = told(words, url=url)
+    assert (code, why in said, said.count("\n")) == (2, True, 1)
+    assert "hush" not in said
+
+
+def test_a_password_among_the_options_of_an_address_is_not_told(told):
+    code, said = told(["keys", "list"], url="postgresql+psycopg://127.0.0.1:1/c2s?password=hush")
+    assert (code, "hush" in said) == (5, False)
+
+
+def test_a_schema_of_a_newer_program_is_refused_in_one_line(told, tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "c2s.sqlite3")) as plain, plain:
+        plain.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        plain.execute("INSERT INTO alembic_version VALUES ('9999')")
+    code, said = told(["db", "upgrade"])
+    assert (code, said.count("\n")) == (2, 1)
+    assert said.startswith("c2s: the schema cannot be brought to this version: ")
+
+
+def test_a_start_says_once_why_the_database_cannot_be_migrated(tmp_path):
+    (tmp_path / "c2s.sqlite3").write_bytes(bytes(range(256)) * 20)
+    command = [sys.executable, "-m", "app", "up"]
+    done = subprocess.run(
+        command, env=os.environ | {"C2S_HOME": str(tmp_path), "C2S_PORT": "0"}, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"c2s: the database sqlite:///{tmp_path}/c2s.sqlite3: file is not a database\n"
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_a_folder_in_its_place_is_no_database(told, tmp_path, words):
+    (tmp_path / "c2s.sqlite3").mkdir()
+    code, said = told(words)
+    assert (code, "there is no database" in said) == (2, True)
 
 
 @pytest.mark.parametrize("words", READERS)

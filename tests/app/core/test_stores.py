@@ -200,12 +200,10 @@ def test_a_deep_look_reads_a_bucket_and_not_the_copies_of_it(hosts):
     hosts.bucket.delete([f"{key}/x"])
     for put in (lambda: None, lambda: here._put_bytes(f"{key}/x", b"2")):
         put()
-        (finding,) = doctor._folder(here, key, "meta.json", "they", deep=True)
-        assert finding.what == "they have changed or are gone: x"
+        (said,) = doctor._folder(here, key, "meta.json", "they", deep=True)
+        assert said == "they have changed or are gone: x"
     hosts.bucket.delete([f"{key}/meta.json"])
-    assert [one.what for one in doctor._folder(here, key, "meta.json", "they", deep=False)] == [
-        "they are gone"
-    ]
+    assert list(doctor._folder(here, key, "meta.json", "they", deep=False)) == ["they are gone"]
 
 
 def test_the_url_chooses_the_store(monkeypatch, tmp_path, s3_server):
