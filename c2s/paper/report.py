@@ -74,7 +74,8 @@ def _comparison(group: Group, rows: list[results.Row], measure: str | None) -> t
     title = f"{dataset}, preset {preset}, {chosen.replace('_', ' ')} in %"
     if subset is not None:
         title += f", first {subset} rows only: not comparable with the paper"
-    return tables.Table(title, ("method", *noises), tuple(lines), _note(dataset, methods, noises))
+    note = f"{_note(dataset, methods, noises)}{_halved(mine)}"
+    return tables.Table(title, ("method", *noises), tuple(lines), note)
 
 
 def _noises(dataset: str, rows: list[results.Row]) -> tuple[str, ...]:
@@ -94,6 +95,12 @@ def _text(rows: list[results.Row], paper: cells.Cell | None, measure: str) -> st
     if fallen:
         lines.append(f"fell back {fallen} of {len(rows)}: {tables.mean(rows, 'accuracy'):.2f}")
     return "\n".join(lines)
+
+
+def _halved(rows: list[results.Row]) -> str:
+    """How many runs were not computed in float32 throughout; older lines name no precision, as there was no other."""
+    count = sum(row.get("precision") == "bfloat16" for row in rows)
+    return f" {count} of {len(rows)} runs computed in bfloat16." if count else ""
 
 
 def _note(dataset: str, methods: list[str], noises: tuple[str, ...]) -> str:

@@ -32,6 +32,14 @@ def test_ours_stands_beside_the_paper_with_the_gap() -> None:
     assert cell(table, "forward", "sym-0.6").startswith("not run")
 
 
+def test_the_note_counts_the_runs_that_were_computed_in_bfloat16() -> None:
+    rows = [row("sym-0.2", "forward", 0.99), row("sym-0.4", "forward", 0.99, precision="float32")]
+    (plain,) = report.build(rows)
+    assert "bfloat16" not in plain.note
+    (mixed,) = report.build([*rows, row("sym-0.6", "forward", 0.97, precision="bfloat16")])
+    assert mixed.note.endswith("1 of 3 runs computed in bfloat16.")
+
+
 def test_one_run_has_no_deviation() -> None:
     (table,) = report.build([row("sym-0.6", "forward", 0.97)])
     assert cell(table, "forward", "sym-0.6").startswith("97.00 (n=1)\n")
