@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
+    from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the library's own name
@@ -89,17 +90,37 @@ def share() -> Iterator[None]:
 def exposition(*more: "Collector") -> bytes:
     """All figures as text, whichever of the processes is asked, and what `more` adds to them."""
     from prometheus_client import CollectorRegistry, generate_latest
-    from prometheus_client.multiprocess import MultiProcessCollector
 
     own, folder = _all().registry, os.environ.get(SHARED)
     if folder:
         _forget_the_dead(Path(folder))
         own = CollectorRegistry()
-        MultiProcessCollector(own, path=folder)  # type: ignore[no-untyped-call]
+        own.register(_Files(Path(folder)))
     added = CollectorRegistry()
     for collector in more:
         added.register(collector)
     return generate_latest(own) + generate_latest(added)
+
+
+class _Files:
+    """The figures of all processes. A file that one of them is just making is empty, and the library fails at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterable["Metric"]:
+        """As the library adds them up."""
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        files = [str(path) for path in self._folder.glob("*.db") if _size(path)]
+        found: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        return found
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):  # a process that ended, forgotten meanwhile
+        return path.stat().st_size
+    return 0
 
 
 def _forget_the_dead(folder: Path) -> None:

@@ -63,6 +63,8 @@ class Fleet:
         """How often each process answered /version, from its own file."""
         counts = collections.Counter()
         for path in self.folder().glob("counter_*.db"):
+            if not path.stat().st_size:  # is being made
+                continue
             for key, value, *_ in MmapedDict.read_all_values_from_file(str(path)):
                 counts[path.stem] += value * ("/version" in key)
         return [count for count in counts.values() if count]
