@@ -146,8 +146,9 @@ def _standing(database: Database, row: Select[str], key: str, said: Iterator[str
     """What is said of the bytes of a row, if there still is the row."""
     for what in said:
         with database.read() as tx:
-            if tx.scalar(row) is not None:
-                yield Finding("loss", what, key)
+            stands = tx.scalar(row) is not None
+        if stands:
+            yield Finding("loss", what, key)
 
 
 def _judged(tx: Session) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ def suited(dataset: data.Dataset) -> Iterator[None]:
     """One thread while narrow rows are learnt from, then as many as before.
 
     Threads that wait for each other spin, and where something else runs they starve each other: 600 rows of 4 numbers
-    took 64 s of processor by two threads on two busy cores, and 2.4 s by one; 30 short texts 40 s and 4.4 (one run
+    took 64 s of processor by two threads on two busy cores, and 2.4 s by one; 30 short texts 40 s and 4.6 (one run
     each).
     """
     before = torch.get_num_threads()
